@@ -5,6 +5,8 @@ import re
 
 HTTP_OPTION = 72295728  # google/api/annotations.proto
 PLAYER_OPTION = 50301  # holdfast/v1/player.proto
+CACHE_OPTION = 50302  # holdfast/v1/caching.proto
+PUBLIC_OPTION = 50303  # holdfast/v1/player.proto
 VERBS = {2: "get", 3: "put", 4: "post", 5: "delete", 6: "patch"}  # google/api/http.proto
 NO_SIDE_EFFECTS = 1
 REPEATED = 3
@@ -103,29 +105,38 @@ class Enum:
         self.values = [(_text(value, 1), comments.get((*path, 2, i), "")) for i, value in enumerate(values)]
 
 
+class Binding:
+    """A verb and a path of a method, as an HttpRule has them."""
+
+    def __init__(self, method, rule):
+        self.method, self.verb, self.path, self.body, self.others = method, None, None, "", []
+        for number, value in _fields(rule):
+            if number in VERBS:
+                self.verb, self.path = VERBS[number].upper(), value.decode()
+            elif number == 7:
+                self.body = value.decode()
+            elif number == 11:
+                self.others.append(Binding(method, value))
+            else:
+                raise ValueError(f"{method.name}: field {number} of HttpRule is not supported here")
+
+
 class Method:
     def __init__(self, service, data, comment):
         self.service, self.comment = service, comment
         self.name, self.request, self.response = (_text(data, number).rsplit(".", 1)[-1] if number == 1 else
                                                   _text(data, number).removeprefix(".") for number in (1, 2, 3))
         self.streams = dict(_fields(data)).get(6, 0) == 1
-        self.verb = self.path = self.body = None
+        self.bindings = []  # The first is the one that pages show.
         options = b"".join(value for number, value in _fields(data) if number == 4)
         self.is_read = dict(_fields(options)).get(34) == NO_SIDE_EFFECTS
         self.player_field = _text(options, PLAYER_OPTION, None)
+        self.player_public = dict(_fields(options)).get(PUBLIC_OPTION, 0) == 1
+        self.cache_max_age_s = dict(_fields(options)).get(CACHE_OPTION, 0)
         for number, rule in _fields(options):
             if number == HTTP_OPTION:
-                self._take(rule)
-
-    def _take(self, rule):
-        self.body = ""
-        for number, value in _fields(rule):
-            if number in VERBS:
-                self.verb, self.path = VERBS[number].upper(), value.decode()
-            elif number == 7:
-                self.body = value.decode()
-            else:
-                raise ValueError(f"{self.name}: field {number} of HttpRule is not supported here")
+                first = Binding(self, rule)
+                self.bindings = [first, *first.others]
 
     @property
     def full_name(self):

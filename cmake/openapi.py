@@ -163,15 +163,15 @@ class Document:
         self.used.add(name)
         return ref("parameters", name)
 
-    def parameters(self, method, request):
-        taken = VARIABLE.findall(method.path)
+    def parameters(self, binding, request):
+        method, taken = binding.method, VARIABLE.findall(binding.path)
         found = [{"name": name, "in": "path", "required": True, "schema": self.single(request.field(name))}
                  for name in taken]
         for each in found:
             comment = request.field(each["name"]).comment
             if comment:
                 each["description"] = comment
-        if method.body == "":
+        if binding.body == "":
             found += self.queries(request, taken)
         if not method.is_read and request.field("requests") is None:
             if request.field("op_id") is not None and "op_id" not in taken:
@@ -180,7 +180,7 @@ class Document:
             found.append(self.header("Authority"))
         if request.field("if_version") is not None:
             found.append(self.header("IfMatch"))
-        if self.may_be_known(method):
+        if self.may_be_known(binding):
             found.append(self.header("IfNoneMatch"))
         return found + [self.header("Timeout")]
 
@@ -188,20 +188,22 @@ class Document:
         """As rest_tag_of() finds it."""
         fields = {field.name: field for field in self.image.messages[name].fields}
         return (bool({"write", "profile", "as_of"} & set(fields)) or
-                getattr(fields.get("version"), "type", "") == "uint64")
+                getattr(fields.get("version"), "type", "") == "uint64" or
+                getattr(fields.get("count"), "type", "") == "message")
 
-    def may_be_known(self, method):
-        return method.verb == "GET" and self.has_tag(method.response)
+    def may_be_known(self, binding):
+        return binding.verb == "GET" and self.has_tag(binding.method.response)
 
     # ---- errors ----
 
-    def statuses_of(self, method, row):
+    def statuses_of(self, binding, row):
         """Of one row of the method's table."""
+        method = binding.method
         yield self.statuses[row[0]]
         request = self.image.messages[method.request]
         if row[0] == "VERSION_CONFLICT" and request.field("if_version") is not None:
             yield 412
-        if row[0] == "INVALID_ARGUMENT" and method.body == "*":
+        if row[0] == "INVALID_ARGUMENT" and binding.body == "*":
             yield 415  # The body is said to be something else than JSON.
 
     def told(self, row):
@@ -223,11 +225,11 @@ class Document:
         self.responses[name] = response
         return ref("responses", name)
 
-    def errors_of(self, method):
+    def errors_of(self, binding):
         """Status -> response, for what the method may give, and the rest, which HTTP itself may."""
-        found = {}
+        method, found = binding.method, {}
         for row in self.errors[f"{short(method.service)}/{method.name}"]:
-            for status in self.statuses_of(method, row):
+            for status in self.statuses_of(binding, row):
                 found.setdefault(status, []).append(row)
         told = {str(status): self.error(status, rows) for status, rows in sorted(found.items())}
         return told | {"default": ref("responses", "Error")}
@@ -238,22 +240,23 @@ class Document:
             ("Holdfast-Error", "`error.code`."), ("Holdfast-Action", "`error.action`."),
             ("Retry-After", "Seconds to wait, of 429 and 503."))}
 
-    def operation(self, method):
+    def operation(self, binding):
+        method, place = binding.method, binding.method.bindings.index(binding)
         request = self.image.messages[method.request]
         answer = {"description": "Carried out.",
                   "content": {"application/json": {"schema": self.message(method.response)}}}
         tag = {"headers": {"ETag": ref("headers", "ETag")}} if self.has_tag(method.response) else {}
         answers = {"200": answer | tag}
-        if self.may_be_known(method):
+        if self.may_be_known(binding):
             answers["304"] = {"description": "If-None-Match has the ETag of what there is: nothing changed."} | tag
         comment = " ".join(method.comment.split())
-        found = {"operationId": method.name, "tags": [short(method.service).removesuffix("Service")],
+        found = {"operationId": method.name + (f"_{place + 1}" if place else ""), "tags": [short(method.service).removesuffix("Service")],
                  "summary": re.split(r"(?<=[.;:]) ", comment)[0].rstrip(".;:"), "description": comment,
-                 "parameters": self.parameters(method, request)}
-        if method.body == "*":
+                 "parameters": self.parameters(binding, request)}
+        if binding.body == "*":
             body = self.message(method.request)
             found["requestBody"] = {"required": False, "content": {"application/json": {"schema": body}}}
-        return found | {"responses": answers | self.errors_of(method)}
+        return found | {"responses": answers | self.errors_of(binding)}
 
     def components(self):
         error = {"type": "object", "description": "The same in every error. A client switches on `error.action`.",
@@ -278,12 +281,10 @@ class Document:
 
     def make(self, version):
         paths, tags = {}, {}
-        for method in self.image.methods:
-            if method.verb is None:
-                continue
-            operation = self.operation(method)
-            paths.setdefault(method.path, {})[method.verb.lower()] = operation
-            tags[operation["tags"][0]] = " ".join(self.image.services[method.service].split())
+        for binding in (each for method in self.image.methods for each in method.bindings):
+            operation = self.operation(binding)
+            paths.setdefault(binding.path, {})[binding.verb.lower()] = operation
+            tags[operation["tags"][0]] = " ".join(self.image.services[binding.method.service].split())
         return {
             "openapi": "3.1.0",
             "info": {"title": "Holdfast", "version": version, "description": ABOUT.replace("\n", " ")},

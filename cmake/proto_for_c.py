@@ -3,23 +3,24 @@
 
 Two things go that C has no use for or protoc-c no notion of. The options of methods go, with the imports
 that declare them: cmake/rest_tables.py makes the table of routes out of google.api.http, and
-cmake/player_tables.py that of the methods for players out of player_field. An `optional` scalar of proto3 becomes the oneof of one member that it is on the wire and in descriptors.
+cmake/player_tables.py that of the methods for players out of player_field and player_public. An `optional` scalar of proto3 becomes the oneof of one member that it is on the wire and in descriptors.
 """
 
 import pathlib
 import re
 import sys
 
-OPTION_IMPORT = re.compile(r'^import "(?:google/api/annotations|holdfast/v1/player)\.proto";\n', re.MULTILINE)
-# The value of an option is a message in braces, which holds others of one level at most.
+OPTION_IMPORT = re.compile(r'^import "(?:google/api/annotations|holdfast/v1/(?:player|caching))\.proto";\n', re.MULTILINE)
+# The value of an option is a message in braces, which holds others of two levels at most.
 HTTP_OPTION = re.compile(
-    r"^ *option \(google\.api\.http\) = \{(?:[^{}]|\{[^{}]*\})*\};\n", re.MULTILINE)
-PLAYER_OPTION = re.compile(r"^ *option \(player_field\) = \"\w+\";\n", re.MULTILINE)
+    r"^ *option \(google\.api\.http\) = \{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\};\n", re.MULTILINE)
+SCALAR_OPTION = re.compile(
+    r"^ *option \((?:player_field|player_public|cache_max_age_s)\) = (?:\"\w+\"|\w+);\n", re.MULTILINE)
 OPTIONAL = re.compile(r"^( *)optional (\w+) (\w+) = (\d+)([^;]*);", re.MULTILINE)
 
 
 def for_c(text):
-    text = PLAYER_OPTION.sub("", HTTP_OPTION.sub("", OPTION_IMPORT.sub("", text)))
+    text = SCALAR_OPTION.sub("", HTTP_OPTION.sub("", OPTION_IMPORT.sub("", text)))
     if 'syntax = "proto3"' not in text:
         return text
     return OPTIONAL.sub(r"\1oneof _\3 { \2 \3 = \4\5; }", text)

@@ -113,6 +113,12 @@ static const struct told {
     { METHOD_DELIVER_TO_PLAYER, PACKAGE_v1 SERVICE_mailbox "DeliverMail", METHOD_DELIVER_MAIL },
 };
 
+static const bool public_methods[METHOD_ID_MAX + 1] = {
+#define METHOD_PUBLIC(enumerator) [METHOD_##enumerator] = true,
+    METHODS_PUBLIC(METHOD_PUBLIC)
+#undef METHOD_PUBLIC
+};
+
 static const char *const player_fields[METHOD_ID_MAX + 1] = {
 #define METHOD_PLAYER(enumerator, field) [METHOD_##enumerator] = #field,
     METHOD_PLAYERS(METHOD_PLAYER)
@@ -288,6 +294,7 @@ uint32_t method_request_bytes_max(const struct method_info *method)
         return METHOD_BYTES_LISTS;
     case METHOD_BATCH_GET_STATUS: /* 200 ids of targets. */
     case METHOD_GET_PARTIALS:
+    case METHOD_BATCH_GET_COUNTS:
         return METHOD_BYTES_IDS;
     default:
         return route_request_bytes_max(method->route);
@@ -297,6 +304,11 @@ uint32_t method_request_bytes_max(const struct method_info *method)
 const char *method_player_field(const struct method_info *method)
 {
     return player_fields[method->id];
+}
+
+bool method_is_public(const struct method_info *method)
+{
+    return public_methods[method->id];
 }
 
 const struct method_info *method_all(size_t *ret_count)

@@ -192,6 +192,8 @@ enum method_trait {
     X(202, BATCH_FAVORITE,         v1,           favorites,    BatchFavorite,         batch_favorite,         SCATTER,      WRITE, BULK,      PLAIN,   200, 1000) \
     X(203, LIST_FAVORITES,         v1,           favorites,    ListFavorites,         list_favorites,         READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(204, BATCH_GET_STATUS,       v1,           favorites,    BatchGetStatus,        batch_get_status,       READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(205, GET_COUNT,              v1,           favorites,    GetCount,              get_count,              ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
+    X(206, BATCH_GET_COUNTS,       v1,           favorites,    BatchGetCounts,        batch_get_counts,       ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
     X(208, LIST_BY_TARGET,         v1,           favorites,    ListByTarget,          list_by_target,         SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(209, GET_PARTIALS,           internal__v1, node,         GetPartials,           get_partials,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
@@ -257,6 +259,8 @@ uint32_t method_request_bytes_max(const struct method_info *method);
 /* The field of its request that names the player whose data it is about, if it takes players'
  * tokens (the option player_field in idl): "player_id". NULL: it takes none. Static text. */
 const char *method_player_field(const struct method_info *method);
+/* Whether it takes any player's token, since what it tells belongs to no player (player_public). */
+bool method_is_public(const struct method_info *method);
 /* All methods in table order, for listings; *ret_count of them. */
 const struct method_info *method_all(size_t *ret_count);
 

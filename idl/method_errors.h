@@ -145,7 +145,8 @@
     OF_HOLDER(X) OF_NAMED(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) \
     X(PERMISSION_DENIED, FINAL, "`system` may take back only what `system` gave", "") \
     X(ALREADY_REVERSED, FINAL, "the entry was reversed before", "") \
-    X(NOT_REVERSIBLE, FINAL, "entries of that kind are not reversed", "")
+    X(NOT_REVERSIBLE, FINAL, "entries of that kind are not reversed", "") \
+    X(INVALID_ARGUMENT, FINAL, "a currency of the entry is declared no more", "declare it again, then raise `attempt`")
 #define ERRORS_LIST_RESERVATIONS(X) OF_PLAYER_READ(X)
 
 /* ---- inventory ---- */
@@ -200,6 +201,10 @@
 #define ERRORS_BATCH_FAVORITE(X) OF_WRITER(X)
 #define ERRORS_LIST_FAVORITES(X) OF_PLAYER_READ(X) OF_FRESH(X) OF_COLLECTION(X)
 #define ERRORS_BATCH_GET_STATUS(X) OF_PLAYER_READ(X) OF_FRESH(X) OF_COLLECTION(X)
+#define OF_COUNT(X) \
+    OF_READER(X) OF_COLLECTION(X)
+#define ERRORS_GET_COUNT(X) OF_COUNT(X)
+#define ERRORS_BATCH_GET_COUNTS(X) OF_COUNT(X)
 #define ERRORS_LIST_BY_TARGET(X) OF_READER(X) OF_COLLECTION(X)
 
 /* ---- administration ---- */

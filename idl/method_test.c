@@ -145,6 +145,23 @@ static void players_call_what_is_about_their_own_data_alone(void **state)
     assert_int_equal(open, ARRAY_SIZE(known));
 }
 
+/* Likewise those that any player may call. */
+static void any_player_may_read_counts_and_nothing_else(void **state)
+{
+    size_t count, open = 0;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!method_is_public(&all[i]))
+            continue;
+        assert_true(all[i].id == METHOD_GET_COUNT || all[i].id == METHOD_BATCH_GET_COUNTS);
+        assert_null(method_player_field(&all[i]));
+        open++;
+    }
+    assert_int_equal(open, 2);
+}
+
 /* What carries a public method out is told as that one, and answers as its callers are answered. */
 static void internal_mutations_are_told_as_the_public_ones_that_they_carry_out(void **state)
 {
@@ -293,6 +310,7 @@ int main(void)
         cmocka_unit_test(mutations_share_the_envelope),
         cmocka_unit_test(rows_do_not_contradict_themselves),
         cmocka_unit_test(mutations_take_an_if_version),
+        cmocka_unit_test(any_player_may_read_counts_and_nothing_else),
         cmocka_unit_test(players_call_what_is_about_their_own_data_alone),
         cmocka_unit_test(internal_mutations_are_told_as_the_public_ones_that_they_carry_out),
         cmocka_unit_test(unknown_methods_are_not_found),

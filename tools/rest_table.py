@@ -13,7 +13,8 @@ PAGE = ROOT / "docs/rest.md"
 BLOCK = re.compile(r"<!-- routes -->\n.*?<!-- end of routes -->\n", re.DOTALL)
 RPC = re.compile(r"^  rpc (\w+)\([^{;]*\{(.*?)^  }", re.MULTILINE | re.DOTALL)
 RULE = re.compile(r'\b(get|put|post|delete|patch): "([^"]+)"')
-ORDER = ["session", "profile", "ledger", "inventory", "mailbox", "transaction", "operation_service", "definition", "admin"]
+ORDER = ["session", "profile", "ledger", "inventory", "mailbox", "transaction", "favorites", "operation_service",
+         "definition", "admin"]
 
 
 def routes():
@@ -23,9 +24,7 @@ def routes():
         text = (ROOT / f"idl/holdfast/v1/{name}.proto").read_text(encoding="utf-8")
         service = re.search(r"^service (\w+) ", text, re.MULTILINE)[1]
         for method, options in RPC.findall(text):
-            rule = RULE.search(options)
-            if rule:
-                found.append((service, rule[1].upper(), rule[2], method))
+            found += [(service, verb.upper(), path, method) for verb, path in RULE.findall(options)]
     return found
 
 

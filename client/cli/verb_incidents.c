@@ -39,6 +39,8 @@ static void print_incident(const json_t *incident)
         printf(" player=%s", answer_text(incident, "playerId"));
     if (answer_text(incident, "opId")[0] != 0)
         printf(" id=%s", answer_text(incident, "opId"));
+    if (answer_text(incident, "by")[0] != 0)
+        printf(" by=%s", answer_text(incident, "by"));
     if (answer_text(incident, "method")[0] != 0)
         printf(" method=%s", answer_text(incident, "method"));
     printf(" shard=%d node=%s\n", (int)json_integer_value(json_object_get(incident, "shard")),

@@ -375,21 +375,23 @@ static void drain(struct coord *coord)
 /* ---- all ---- */
 void change_run(struct coord *coord, struct coord_out *out)
 {
-    uint32_t open = 0;
+    uint32_t open = 0, sent = 0; /* `sent`: may begin one, and etcd has not answered yet. */
 
     forget_removed(coord);
     drain(coord);
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         const struct shard *shard = &coord->shards[i];
 
-        if (shard->mod_revision == 0 || !shard_change_is_open(&shard->record))
+        if (shard->mod_revision == 0 || !shard_change_is_open(&shard->record)) {
+            sent += shard->in_txn;
             continue;
+        }
         open++;
         if (shard_may_change(shard))
             go_on(coord, i, out);
     }
     coord->changes_open = open;
-    for (uint32_t n = 0; n < coord->shard_count && open < coord->limits.changes_max; n++) {
+    for (uint32_t n = 0; n < coord->shard_count && open + sent < coord->limits.changes_max; n++) {
         uint32_t i = (coord->change_from + n) % coord->shard_count;
         struct shard *shard = &coord->shards[i];
         struct change change;

@@ -158,6 +158,25 @@ static void a_removed_node_gives_up_every_place_few_at_a_time(void **state)
     world_free(world);
 }
 
+/* Those that are on their way to an etcd that does not answer will all be carried out. */
+static void no_more_changes_than_allowed_begin_while_etcd_is_silent(void **state)
+{
+    struct world *world = world_of_four();
+
+    (void)state;
+    world_wish_node(world, 1, NODE_REMOVE);
+    world->fault = WORLD_SILENT;
+    world_run(world, 1000);
+    assert_int_equal(open_count(world), 0);
+    world->fault = WORLD_WELL;
+    for (uint32_t i = 0; i < 1000 && named_count(world, 1) > 0; i++) {
+        world_run(world, 20);
+        assert_in_range(open_count(world), 0, world->limits.changes_max);
+    }
+    assert_int_equal(named_count(world, 1), 0);
+    world_free(world);
+}
+
 static void a_dead_node_is_replaced(void **state)
 {
     struct world *world = world_of_four();
@@ -311,6 +330,7 @@ int main(void)
         cmocka_unit_test(members_change_once_a_majority_has_said_what_it_knows),
         cmocka_unit_test(nothing_goes_on_before_the_owner_of_this_epoch_has_started),
         cmocka_unit_test(a_removed_node_gives_up_every_place_few_at_a_time),
+        cmocka_unit_test(no_more_changes_than_allowed_begin_while_etcd_is_silent),
         cmocka_unit_test(a_dead_node_is_replaced),
         cmocka_unit_test(nobody_goes_while_nobody_can_come),
         cmocka_unit_test(a_change_waits_for_both_majorities),

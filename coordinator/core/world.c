@@ -84,6 +84,8 @@ static bool carry_out(struct world *world, const struct coord_write *write)
         return false;
     if (write->absent_key.size > 0 && find(world, write->absent_key) != NULL)
         return false;
+    if (world->watch.wrote != NULL)
+        world->watch.wrote(world->watch.user, write);
     if (write->remove)
         find(world, write->key)->create_revision = 0;
     else
@@ -112,6 +114,8 @@ static void answer_txn(struct world *world, const struct coord_txn *txn)
     const struct world_kv *election = find(world, txn->election_key);
 
     world->txns++;
+    if (world->watch.sent != NULL)
+        world->watch.sent(world->watch.user, txn);
     done.outcome = COORD_TXN_ANSWERED;
     if (world->fault == WORLD_SILENT) {
         done.outcome = COORD_TXN_UNKNOWN;
@@ -376,6 +380,8 @@ static void answer_call(struct world *world, const struct coord_call *call)
         status = WIRE_UNKNOWN;
     if (status == WIRE_OK && call->method == METHOD_MEMBER_STATE && world->unstarted)
         status = WIRE_NOT_OWNER;
+    if (status == WIRE_OK && world->watch.called != NULL)
+        world->watch.called(world->watch.user, call);
     if (status == WIRE_OK)
         note_body(world, call);
     if (status == WIRE_OK && call->method == METHOD_TAKE_CUT)
@@ -408,9 +414,11 @@ static void answer_all(struct world *world)
     for (int round = 0; round < 100; round++) {
         struct coord_out out = world->out;
 
-        if (out.txn_count == 0 && out.call_count == 0)
+        if (out.txn_count == 0 && out.call_count == 0 && out.answer_count == 0)
             return;
         world->out = (struct coord_out){ 0 };
+        for (uint32_t i = 0; i < out.answer_count && world->watch.answered != NULL; i++)
+            world->watch.answered(world->watch.user, &out.answers[i]);
         for (uint32_t i = 0; i < out.txn_count; i++)
             answer_txn(world, &out.txns[i]);
         for (uint32_t i = 0; i < out.call_count; i++)
@@ -719,6 +727,13 @@ void world_report(struct world *world, uint64_t reporter, uint32_t shard, const 
 }
 
 /* ---- what etcd holds ---- */
+int64_t world_revision_of(struct world *world, struct slice key)
+{
+    const struct world_kv *kv = find(world, key);
+
+    return kv != NULL ? kv->mod_revision : 0;
+}
+
 struct shard_record world_shard(struct world *world, uint32_t shard)
 {
     struct cluster_key key = cluster_key_shard(CLUSTER, shard);

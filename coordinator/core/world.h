@@ -24,6 +24,18 @@ enum world_fault {
     WORLD_SILENT,      /* They are all lost. */
 };
 
+/* Told what the coordinator does; each may be NULL. */
+struct world_watch {
+    void *user;
+    /* On its way to etcd, perhaps again. */
+    void (*sent)(void *user, const struct coord_txn *txn);
+    /* Before etcd carries it out. */
+    void (*wrote)(void *user, const struct coord_write *write);
+    /* A shard, or a node, is about to answer. */
+    void (*called)(void *user, const struct coord_call *call);
+    void (*answered)(void *user, const struct coord_answer *answer);
+};
+
 struct world {
     struct coord_limits limits;
     struct coord *coord;
@@ -65,6 +77,7 @@ struct world {
     uint64_t policy_version;                 /* Of the last ApplyPolicy. */
     uint64_t defined[WORLD_CUT_SHARDS][2];   /* Generation and revision that each shard is at. */
     uint64_t defines;                        /* Calls of Define. */
+    struct world_watch watch;
 };
 
 /* 8 shards, 3 replicas, one currency; the coordinator is synced and not elected. */
@@ -114,6 +127,8 @@ bool world_shard_wish(struct world *world, uint32_t shard, struct shard_wish *re
 /* Registers in a zone. */
 void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone);
 
+/* Of a key in etcd; 0: it is absent. */
+int64_t world_revision_of(struct world *world, struct slice key);
 /* Reads etcd, not the coordinator. CHECKs that the record is there. */
 struct shard_record world_shard(struct world *world, uint32_t shard);
 /* Its record's revision is lower than the coordinator was told: etcd went back. */

@@ -2,7 +2,7 @@
 #include "node/core/channel/channel_out.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/delivery/channel_in.h"
-#include "node/core/goods/ledger.h"
+#include "node/core/goods/goods_sound.h"
 #include "node/core/goods/mailbox.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/receipt/receipt.h"
@@ -17,7 +17,6 @@ static bool credit_is_sound(struct check_context *context, uint32_t source,
                             const Holdfast__Internal__V1__ChannelCredit *credit)
 {
     const Holdfast__V1__Mail *mail = credit->mail;
-    uint8_t uid[ITEM_UID_BYTES];
     int kinds = (mail != NULL) + (credit->prepare != NULL) + (credit->finish != NULL) +
                 (credit->receipt != NULL);
 
@@ -25,19 +24,15 @@ static bool credit_is_sound(struct check_context *context, uint32_t source,
         return false;
     if (credit->receipt != NULL)
         return receipt_is_sound(credit, context->shard, context->shard_count);
-    if (player_id_check(slice_from_text(credit->to_player_id)) != ERR_OK)
+    if (player_id_check(slice_from_text(credit->to_player_id)) != ERR_OK ||
+        !goods_text_is_sound(credit->op_id))
         return false;
     if (mail == NULL)
         return txn_member_is_sound(context->arena, source, context->shard, context->shard_count,
                                    credit);
-    if (mail->n_currencies > LEDGER_CHANGES_MAX || mail->n_items > LEDGER_ITEMS_MAX)
-        return false;
-    for (size_t i = 0; i < mail->n_items; i++) {
-        if (item_uid_parse(slice_from_text(mail->items[i]->uid), uid) != ERR_OK)
-            return false;
-    }
-    return context->shard_count == 0 || channel_shard_of(context->arena, credit->to_player_id,
-                                                         context->shard_count) == context->shard;
+    return mail_is_sound(mail) &&
+           (context->shard_count == 0 || channel_shard_of(context->arena, credit->to_player_id,
+                                                          context->shard_count) == context->shard);
 }
 
 static err channel_deliver_check(struct check_context *context, ProtobufCMessage *message)

@@ -320,6 +320,33 @@ static void waiter_that_was_cancelled_loses_its_place(void **state)
     assert_int_equal(fence_of_last(f, token), 2);
 }
 
+static void expire_server(struct fixture *f, char *incarnation)
+{
+    Holdfast__Internal__V1__ExpireServerRequest request =
+        HOLDFAST__INTERNAL__V1__EXPIRE_SERVER_REQUEST__INIT;
+
+    request.incarnation = incarnation;
+    call(f, METHOD_EXPIRE_SERVER, &request.base);
+    assert_int_equal(f->last_status, REPLY_OK);
+}
+
+/* Else the session would stay free while others wait for it until their time is over. */
+static void waiter_that_is_refused_leaves_the_session_to_the_next(void **state)
+{
+    struct fixture *f = *state;
+    char token[64], expired[] = "1-11";
+
+    start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
+    fence_of_last(f, token);
+    start_session(f, expired, HOLDFAST__V1__START_MODE__START_MODE_WAIT);
+    uint64_t next = start_session(f, "1-12", HOLDFAST__V1__START_MODE__START_MODE_WAIT);
+    expire_server(f, expired);
+    end_session(f, token);
+    assert_int_equal(f->last_call, next);
+    assert_int_equal(f->last_status, REPLY_OK);
+    assert_int_equal(fence_of_last(f, token), 2);
+}
+
 /* A router that lost its link asks again; the first call may still stand in the queue. */
 static void waiter_that_asks_twice_under_one_id_is_answered_twice(void **state)
 {
@@ -742,6 +769,7 @@ int main(void)
         SHARD_TEST(steal_waits_for_the_grace_period),
         SHARD_TEST(waiter_gets_the_session_when_the_holder_ends_it),
         SHARD_TEST(waiter_that_was_cancelled_loses_its_place),
+        SHARD_TEST(waiter_that_is_refused_leaves_the_session_to_the_next),
         SHARD_TEST(waiter_that_asks_twice_under_one_id_is_answered_twice),
         SHARD_TEST(a_ledger_that_does_not_chain_is_contained_by_a_logged_entry),
         SHARD_TEST(reads_see_what_was_acknowledged),

@@ -120,7 +120,7 @@ err access_check_player_method(const struct method_info *method, struct arena *a
     const struct refusal_field field = { "authorization", "an API key",
                                          SLICE_LITERAL("a player's token") };
 
-    if (method_player_field(method) != NULL)
+    if (method_player_field(method) != NULL || method_is_public(method))
         return ERR_OK;
     return deny_player(arena, ret_detail, &field,
                        arena_printf(arena, "%s takes no player's token", method->name));
@@ -136,7 +136,7 @@ err access_check_player(const struct method_info *method, struct access_player *
 
     player->filled = false;
     err e = access_check_player_method(method, arena, ret_detail);
-    if (e != ERR_OK)
+    if (e != ERR_OK || name == NULL)
         return e;
     descriptor = protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
     CHECK(descriptor != NULL && descriptor->type == PROTOBUF_C_TYPE_STRING &&
@@ -152,4 +152,20 @@ err access_check_player(const struct method_info *method, struct access_player *
     const struct refusal_field field = { name, "the token's own player, or none",
                                          slice_from_text(*text) };
     return deny_player(arena, ret_detail, &field, "a player's token opens its own player alone");
+}
+
+err access_check_player_op(const ProtobufCMessage *message, struct arena *arena,
+                           Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const ProtobufCFieldDescriptor *descriptor =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "op_id");
+
+    if (descriptor == NULL || descriptor->type != PROTOBUF_C_TYPE_STRING)
+        return ERR_OK;
+    const char *text = *(char *const *)(const void *)((const char *)message + descriptor->offset);
+    if (text == NULL || strchr(text, ':') == NULL || strncmp(text, "key:", 4) == 0)
+        return ERR_OK;
+    const struct refusal_field field = { "op_id", "a UUIDv7, or key:<anything>",
+                                         slice_from_text(text) };
+    return deny_player(arena, ret_detail, &field, "such a key is not for a player's token");
 }

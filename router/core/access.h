@@ -31,9 +31,14 @@ struct access_player {
     const char *id; /* Lives as long as the message. */
     bool filled;    /* Told. */
 };
-/* The same, and whether the message is about that player; one that names none is, from now on. */
+/* The same, and whether the message is about that player; one that names none is, from now on. What
+ * is public is about none. */
 NODISCARD err access_check_player(const struct method_info *method, struct access_player *player,
                                   ProtobufCMessage *message, struct arena *arena,
                                   Holdfast__V1__ErrorDetail *ret_detail);
+/* Once its op_id is filled in: a player's own operations are named by UUIDv7s or by `key:`, whose
+ * outcomes are kept for a time. ERR_PERMISSION: it is another typed key, which is kept for good. */
+NODISCARD err access_check_player_op(const ProtobufCMessage *message, struct arena *arena,
+                                     Holdfast__V1__ErrorDetail *ret_detail);
 
 #endif

@@ -7,9 +7,11 @@
 #include <cmocka.h>
 
 #include "holdfast/internal/v1/transaction.pb-c.h"
+#include "holdfast/v1/favorites.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "router/core/access.h"
+#include "runtime/base/check.h"
 
 struct asked {
     struct arena arena;
@@ -190,7 +192,8 @@ static void a_players_token_opens_what_is_declared_and_nothing_else(void **state
     asked_init(&asked);
     for (size_t i = 0; i < count; i++) {
         err e = access_check_player_method(&all[i], &asked.arena, &asked.detail);
-        assert_int_equal(e, method_player_field(&all[i]) != NULL ? ERR_OK : ERR_PERMISSION);
+        bool is_open = method_player_field(&all[i]) != NULL || method_is_public(&all[i]);
+        assert_int_equal(e, is_open ? ERR_OK : ERR_PERMISSION);
         open += e == ERR_OK;
         if (e == ERR_OK)
             continue;
@@ -237,6 +240,51 @@ static void a_players_token_is_for_its_own_player_alone(void **state)
     arena_deinit(&asked.arena);
 }
 
+static void what_is_public_is_about_no_player(void **state)
+{
+    Holdfast__V1__GetCountRequest request = HOLDFAST__V1__GET_COUNT_REQUEST__INIT;
+    struct access_player player = { "ada", true };
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    assert_int_equal(access_check_player(method_find(METHOD_GET_COUNT), &player, &request.base,
+                                         &asked.arena, &asked.detail),
+                     ERR_OK);
+    assert_false(player.filled);
+    assert_string_equal(request.target_id, "");
+    arena_deinit(&asked.arena);
+}
+
+/* Outcomes of other typed keys are kept for good: a player could fill the disk with them. */
+static void a_players_operation_is_called_by_what_is_forgotten_in_time(void **state)
+{
+    static const char *const good[] = { "", "01890a5d-ac96-774b-bcce-b302099a8057", "key:a",
+                                        "key:receipt:1" };
+    static const char *const bad[] = { "receipt:1", "claim:1",  "match:m:1",
+                                       "admin:1",   "season:1", "keys:1" };
+    Holdfast__V1__FavoriteRequest request = HOLDFAST__V1__FAVORITE_REQUEST__INIT;
+    Holdfast__V1__GetBalancesRequest read = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    assert_int_equal(access_check_player_op(&read.base, &asked.arena, &asked.detail), ERR_OK);
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        request.op_id = text_lend(good[i]);
+        assert_int_equal(access_check_player_op(&request.base, &asked.arena, &asked.detail),
+                         ERR_OK);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        request.op_id = text_lend(bad[i]);
+        assert_int_equal(access_check_player_op(&request.base, &asked.arena, &asked.detail),
+                         ERR_PERMISSION);
+        assert_string_equal(asked.detail.field, "op_id");
+        assert_string_equal(asked.detail.value, bad[i]);
+    }
+    arena_deinit(&asked.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +295,8 @@ int main(void)
         cmocka_unit_test(a_method_is_open_to_its_scopes),
         cmocka_unit_test(a_players_token_opens_what_is_declared_and_nothing_else),
         cmocka_unit_test(a_players_token_is_for_its_own_player_alone),
+        cmocka_unit_test(what_is_public_is_about_no_player),
+        cmocka_unit_test(a_players_operation_is_called_by_what_is_forgotten_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,14 @@ bool admission_is_full(struct admission *admission, enum admission_priority prio
     return true;
 }
 
+uint32_t admission_share(const struct admission *admission, enum admission_priority priority,
+                         uint32_t percent)
+{
+    uint64_t share = (uint64_t)limit_of(admission, priority) * percent / 100;
+
+    return share == 0 ? 1 : (uint32_t)share;
+}
+
 void admission_leave(struct admission *admission, uint32_t weight)
 {
     CHECK(admission->in_flight >= weight);

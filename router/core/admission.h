@@ -42,6 +42,9 @@ bool admission_enter(struct admission *admission, enum admission_priority priori
  */
 bool admission_is_full(struct admission *admission, enum admission_priority priority,
                        uint32_t *ret_retry_after_ms);
+/* How many places `percent` of them are for calls of that priority; 1 at least. */
+uint32_t admission_share(const struct admission *admission, enum admission_priority priority,
+                         uint32_t percent);
 void admission_leave(struct admission *admission, uint32_t weight);
 
 /* The highest that a call of the method may have, whatever it says. */

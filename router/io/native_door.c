@@ -1,24 +1,32 @@
 #include "router/io/native_door.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "idl/error_code.h"
 #include "idl/error_rule.h"
+#include "router/core/refusal.h"
 #include "router/io/action_log.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/log_gate.h"
+#include "runtime/cluster/caller_name.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
 
-#define NAME_CHARS_MAX 40u
+/* Requests that take no more memory are not counted: there are never more than calls in flight. */
+#define FREE_BYTES 16384u
+#define RETRY_MS   250u
 
 struct native_request {
     struct request request;
     struct native_door *door;
     struct call_reply reply;
     struct arena arena;
-    struct slice body; /* A copy: the frame's is gone after the callback. */
+    struct slice body;      /* A copy: the frame's is gone after the callback. */
+    uint64_t charged_bytes; /* Of its client, in door->bodies. */
     uint32_t method;
     struct native_request *next; /* In the pool, or among the open ones. */
     struct native_request *previous;
@@ -33,6 +41,10 @@ struct native_door {
     struct native_request open; /* Head of a circular list. */
     bool draining;
     struct action_log actions;
+    struct log_gate unsent; /* One line a minute of answers that could not be sent. */
+    struct rate_table *clients;
+    struct caller_shares *bodies;
+    uint64_t bodies_bytes; /* All of it. */
     struct buf scratch;
 };
 
@@ -44,6 +56,8 @@ struct native_door *native_door_new(const struct native_door_options *options)
     door->actions.log = options->log;
     door->open.next = &door->open;
     door->open.previous = &door->open;
+    door->clients = rate_table_new();
+    door->bodies = caller_shares_new();
     return door;
 }
 
@@ -63,6 +77,8 @@ void native_door_free(struct native_door *door)
         door->pool = native->next;
         memory_free(native);
     }
+    rate_table_free(door->clients);
+    caller_shares_free(door->bodies);
     buf_deinit(&door->scratch);
     free(door);
 }
@@ -91,6 +107,9 @@ static void give_back(struct native_request *native)
 
     native->previous->next = native->next;
     native->next->previous = native->previous;
+    caller_share_give(door->bodies, native->request.caller, native->charged_bytes);
+    door->bodies_bytes -= native->charged_bytes;
+    native->charged_bytes = 0;
     if (door->pool_count >= NATIVE_POOL_MAX) {
         memory_free(native);
         return;
@@ -99,6 +118,17 @@ static void give_back(struct native_request *native)
     native->next = door->pool;
     door->pool = native;
     door->pool_count++;
+}
+
+static void log_unsent(struct native_request *native, size_t size, err why)
+{
+    struct native_door *door = native->door;
+    uint64_t more = 0;
+
+    if (log_gate_pass(&door->unsent, loop_now_ms(door->options.loop), &more))
+        log_event(door->options.log, LOG_ERROR, "native.not_answered",
+                  LOG_N("method", native->method), LOG_N("bytes", size),
+                  LOG_S("why", err_text(why)), LOG_N("more", more));
 }
 
 static void answer(struct native_request *native, uint16_t status, struct slice body)
@@ -110,13 +140,10 @@ static void answer(struct native_request *native, uint16_t status, struct slice 
     if (e == ERR_TOO_LARGE || e == ERR_FULL) {
         struct slice none = { 0 };
 
-        log_event(door->options.log, LOG_ERROR, "native.answer_too_large",
-                  LOG_N("method", native->method), LOG_N("bytes", body.size),
-                  LOG_S("why", err_text(e)));
+        log_unsent(native, body.size, e);
         e = call_answer(door->calls, &native->reply, WIRE_UNKNOWN, none);
         if (e != ERR_OK)
-            log_event(door->options.log, LOG_WARN, "native.not_answered",
-                      LOG_S("why", err_text(e)));
+            log_unsent(native, 0, e);
     }
     give_back(native);
 }
@@ -164,25 +191,41 @@ static uint64_t deadline_of(const struct native_door *door, const struct frame *
     return loop_now_ms(door->options.loop) + budget_ms;
 }
 
-/* "cert:arena-7", in what an authority in a ledger may hold. */
+/* The certificate is good for any name: HELLO's is what the client likes to be called. */
+static bool is_for_any_name(const struct link *link)
+{
+    const struct identity *identity = link_identity(link);
+
+    return identity != NULL && strcmp(identity->name, "*") == 0;
+}
+
+/*
+ * "cert:arena-7", in what an authority in a ledger may hold. Two clients never have one such name:
+ * no certificate's name has a colon, so "cert:any:arena-7" is no one's whose certificate says so,
+ * and a name that is too long ends in its hash.
+ */
 static const char *name_of(struct arena *arena, const struct link *link)
 {
-    char *text = arena_printf(arena, "cert:%.*s", (int)NAME_CHARS_MAX, link_peer_hello(link)->name);
+    const char *prefix = is_for_any_name(link) ? "cert:any:" : "cert:";
+    const char *name = link_peer_hello(link)->name;
+    char *text = arena_printf(arena, "%s%s", prefix, name);
 
-    for (char *c = text + strlen("cert:"); *c != 0; c++) {
+    for (char *c = text + strlen(prefix); *c != 0; c++) {
         if (!isalnum((unsigned char)*c) && strchr("._-", *c) == NULL)
             *c = '_';
     }
-    return text;
+    if (strlen(text) <= CALLER_NAME_BYTES_MAX)
+        return text;
+    return arena_printf(arena, "%.*s:%016" PRIx64, (int)(CALLER_NAME_BYTES_MAX - 17), text,
+                        hash_u64(slice_from_text(name)));
 }
 
 /* Before there is a request: nothing to account for, but its caller is told of in the log. */
-static void refuse(struct native_request *native, const struct link *link,
-                   Holdfast__V1__ErrorCode code, char *message)
+static void refuse_with(struct native_request *native, const struct link *link,
+                        const Holdfast__V1__ErrorDetail *detail)
 {
     struct native_door *door = native->door;
     const struct method_info *method = native->request.method;
-    Holdfast__V1__ErrorDetail detail;
 
     action_log_code(&door->actions,
                     &(struct action_refusal){
@@ -190,11 +233,18 @@ static void refuse(struct native_request *native, const struct link *link,
                         .key = name_of(&native->arena, link),
                         .peer = link_address(link),
                     },
-                    code, loop_now_ms(door->options.loop));
-    holdfast__v1__error_detail__init(&detail);
+                    detail->code, loop_now_ms(door->options.loop));
+    fail(&native->request, detail);
+}
+
+static void refuse(struct native_request *native, const struct link *link,
+                   Holdfast__V1__ErrorCode code, char *message)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
     detail.code = code;
     detail.message = message;
-    fail(&native->request, &detail);
+    refuse_with(native, link, &detail);
 }
 
 /* What the certificate's scopes say; game and read if it says nothing. Without an identity, that is
@@ -238,9 +288,77 @@ static enum link_refusal on_admit(void *user, struct link *link, const struct he
 /* HELLO's name is proven where the certificate says that one name and no other. */
 static bool name_is_proven(const struct link *link)
 {
-    const struct identity *identity = link_identity(link);
+    return link_identity(link) != NULL && !is_for_any_name(link);
+}
 
-    return identity != NULL && strcmp(identity->name, "*") != 0;
+/* Before its body is looked at: how long it may be, and how often its client may ask. */
+static bool may_enter(struct native_request *native, const struct frame *frame,
+                      Holdfast__V1__ErrorDetail *detail)
+{
+    struct native_door *door = native->door;
+    struct request *request = &native->request;
+    uint32_t most = method_request_bytes_max(request->method);
+
+    if (frame->body.size > most) {
+        refusal_make(&native->arena, detail, CODE(TOO_LARGE), "the body has %zu bytes; %s takes %u",
+                     frame->body.size, request->method->name, most);
+        detail->field = text_lend("body");
+        detail->limit = arena_printf(&native->arena, "%u", most);
+        detail->value = arena_printf(&native->arena, "%zu", frame->body.size);
+        return false;
+    }
+    request->allowance = rate_table_get(door->clients, request->caller);
+    request->allowance_per_s = door->options.key_rate;
+    if (rate_take(request->allowance, door->options.key_rate, loop_now_ms(door->options.loop),
+                  &detail->retry_after_ms))
+        return true;
+    uint32_t retry_after_ms = detail->retry_after_ms;
+    refusal_make(&native->arena, detail, CODE(THROTTLED),
+                 "the client is at its limit of %u requests a second; nothing was done",
+                 door->options.key_rate);
+    detail->retry_after_ms = retry_after_ms;
+    return false;
+}
+
+/* What the request takes, decoded: until it is answered. */
+static bool charge(struct native_request *native, Holdfast__V1__ErrorDetail *detail)
+{
+    struct native_door *door = native->door;
+    uint64_t bytes = native->arena.total_bytes, most = door->options.bodies_bytes_max;
+
+    if (bytes <= FREE_BYTES)
+        return true;
+    bool room = door->bodies_bytes == 0 || bytes + door->bodies_bytes <= most;
+    if (room && caller_share_take(door->bodies, native->request.caller, bytes, most / 2)) {
+        native->charged_bytes = bytes;
+        door->bodies_bytes += bytes;
+        return true;
+    }
+    refusal_make(&native->arena, detail, CODE(THROTTLED),
+                 "native clients have too many bodies under way: %llu bytes, of which one client "
+                 "may have half; nothing was done",
+                 (unsigned long long)most);
+    detail->field = text_lend("bodies");
+    detail->limit = arena_printf(&native->arena, "%llu", (unsigned long long)most);
+    detail->retry_after_ms = RETRY_MS;
+    return false;
+}
+
+static void dispatch(struct native_request *native, const struct link *link,
+                     const struct frame *frame)
+{
+    struct native_door *door = native->door;
+    struct request *request = &native->request;
+
+    request->encoded = native->body;
+    request->arena = &native->arena;
+    request->deadline_ms = deadline_of(door, frame);
+    request->scopes = scopes_of(link);
+    request->author = name_is_proven(link) ? request->key_id : "";
+    request->peer =
+        (const char *)arena_copy(&native->arena, slice_from_text(link_address(link))).data;
+    memcpy(request->trace.trace_id, frame->trace, FRAME_TRACE_SIZE);
+    router_dispatch(door->options.router, request);
 }
 
 void native_door_request(void *user, struct link *link, const struct frame *frame,
@@ -252,6 +370,7 @@ void native_door_request(void *user, struct link *link, const struct frame *fram
     struct native_request *native = take_memory(door);
     const struct method_info *method = method_find(frame->method);
     struct codec_scope scope = { .arena = &native->arena };
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
     ProtobufCMessage *message;
 
     native->reply = *call_reply;
@@ -265,22 +384,22 @@ void native_door_request(void *user, struct link *link, const struct frame *fram
         refuse(native, link, CODE(UNAVAILABLE), stopping);
         return;
     }
-    memcpy(native->request.trace.trace_id, frame->trace, FRAME_TRACE_SIZE);
+    native->request.key_id = name_of(&native->arena, link);
+    native->request.caller = hash_u64(slice_from_text(native->request.key_id)) | 1;
+    if (!may_enter(native, frame, &detail)) {
+        refuse_with(native, link, &detail);
+        return;
+    }
     native->body = arena_copy(&native->arena, frame->body);
     if (proto_decode(method->request, native->body, &scope, &message) != ERR_OK) {
         refuse(native, link, CODE(INVALID_ARGUMENT), scope.error.message);
         return;
     }
     native->request.message = message;
-    native->request.encoded = native->body;
-    native->request.arena = &native->arena;
-    native->request.deadline_ms = deadline_of(door, frame);
-    native->request.scopes = scopes_of(link);
-    native->request.key_id = name_of(&native->arena, link);
-    native->request.author = name_is_proven(link) ? native->request.key_id : "";
-    native->request.peer =
-        (const char *)arena_copy(&native->arena, slice_from_text(link_address(link))).data;
-    router_dispatch(door->options.router, &native->request);
+    if (charge(native, &detail))
+        dispatch(native, link, frame);
+    else
+        refuse_with(native, link, &detail);
 }
 
 static void on_ready(void *user, struct link *link, const struct hello *peer)

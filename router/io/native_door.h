@@ -16,6 +16,8 @@ struct native_door_options {
     struct loop *loop;
     const struct log *log;
     struct router *router;
+    uint32_t key_rate;         /* Requests of one client a second; 0: no limit. */
+    uint64_t bodies_bytes_max; /* Of requests under way; one client may hold half of it. */
     uint32_t deadline_default_ms;
     uint32_t deadline_max_ms;
 };

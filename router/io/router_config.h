@@ -15,6 +15,9 @@
     X(access,              TEXT,     "keys",                  4,   4,        "",          "who may call: keys (an API key each, see holdfast key), or open (anyone)") \
     X(key_rate,            U32,      "5000",                  0,   1000000,  "a second",  "requests of one API key here, unless its own record says; 0: no limit") \
     X(player_rate,         U32,      "200",                   0,   1000000,  "a second",  "calls of one API key for one player here, in batches too; 0: no limit") \
+    X(register_rate,       U32,      "100",                   0,   1000000,  "a second",  "game servers that one API key or native client registers here; 0: no limit") \
+    X(count_age,           DURATION, "5s",                    2000, 10000,   "ms",        "how old a count of favorites may be that is told without asking the shards") \
+    X(count_memo_size,     SIZE,     "16MiB",                 65536, 1073741824, "bytes", "counts of favorites kept; what was asked for longest ago goes first") \
     X(address_rate,        U32,      "0",                     0,   1000000,  "a second",  "requests of one client address (IPv6: one /64); 0: no limit") \
     X(failure_rate,        U32,      "50",                    1,   1000000,  "a second",  "requests of one address that bring no valid key; more are THROTTLED") \
     X(player_keys,         PATH,     "",                      0,   4000,     "",          "keys of players' tokens: a JWK Set, in a file or at an http(s) URL; empty: none are taken") \
@@ -30,6 +33,7 @@
     X(node_transport,      TEXT,     "nng",                   3,   4,        "",          "what dials nodes: nng or peer (libuv); the other side may differ") \
     PROCESS_CONFIG(X) \
     X(in_flight_max,       U32,      "20000",                 1,   60000,    "",          "calls in flight; more are THROTTLED, bulk first") \
+    X(in_flight_key_share, U32,      "50",                    1,   100,      "percent",   "of in_flight_max that one API key or native client may hold, or all players' tokens; one call passes always") \
     X(connections_max,     U32,      "10000",                 1,   100000,   "",          "public connections; for more, those without a valid key yet go first, then idle ones") \
     X(address_connections_max, U32,  "0",                     0,   100000,   "",          "public connections of one address (IPv6: one /64); 0: a quarter of connections_max") \
     X(proxies,             LIST,     "",                      0,   64,       "CIDRs",     "addresses of proxies: no limit on connections or handshakes of one address holds for them") \

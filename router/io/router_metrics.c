@@ -5,6 +5,7 @@
 
 #include "router/io/action_log.h"
 #include "router/io/slow_log.h"
+#include "router/rpc/count_gather.h"
 #include "runtime/base/check.h"
 
 #define CODES_MAX 64 /* Above every ErrorCode; 0 is success. */
@@ -155,6 +156,14 @@ static struct servers_stats servers_now(const void *context)
                : (struct servers_stats){ 0 };
 }
 
+static struct counts_stats counts_now(const void *context)
+{
+    const struct router_metrics *metrics = context;
+
+    return metrics->options.router->counts != NULL ? counts_stats(metrics->options.router->counts)
+                                                   : (struct counts_stats){ 0 };
+}
+
 static struct http_stats http_now(const void *context)
 {
     const struct router_metrics *metrics = context;
@@ -263,6 +272,8 @@ static double read_http_refused(void *context)
       "Registrations and renewals that etcd did not answer.")                                      \
     X(counter, players_throttled_total,     metrics->options.router->players_throttled,            \
       "Calls refused: too many for one player.")                                                   \
+    X(counter, callers_throttled_total,     metrics->options.router->callers_throttled,            \
+      "Calls refused: their key, client or player holds its share of the calls in flight.")        \
     X(counter, mints_refused_total,         metrics->options.router->mints_refused,                \
       "Calls refused: more new goods than their API key may make.")                                \
     X(counter, foreign_incarnations_total,  metrics->options.router->foreign_incarnations,         \
@@ -277,6 +288,22 @@ static double read_http_refused(void *context)
       "Times that the keys of players' tokens were read.")                                         \
     X(counter, player_keys_failures_total,  player_keys_now(metrics).failures,                     \
       "Times that the keys of players' tokens could not be read.")                                 \
+    X(counter, count_hits_total,            counts_now(metrics).memo.hits,                         \
+      "Counts of favorites told from memory.")                                                     \
+    X(counter, count_misses_total,          counts_now(metrics).memo.misses,                       \
+      "Counts of favorites for which the shards were asked.")                                      \
+    X(counter, count_evictions_total,       counts_now(metrics).memo.evictions,                    \
+      "Counts of favorites that were forgotten to make room.")                                     \
+    X(gauge,   count_memo_bytes,            counts_now(metrics).memo.bytes,                        \
+      "Memory of the counts of favorites that are kept.")                                          \
+    X(counter, count_gathers_total,         counts_now(metrics).gathers,                           \
+      "Times that all shards were asked for counts of favorites.")                                 \
+    X(counter, count_gathers_failed_total,  counts_now(metrics).gathers_failed,                    \
+      "Of these, those that some shard did not answer.")                                           \
+    X(counter, count_shared_total,          counts_now(metrics).shared,                            \
+      "Counts of favorites that waited for another request's gather.")                             \
+    X(counter, count_stale_total,           counts_now(metrics).stale,                             \
+      "Counts of favorites told as stale, since some shard did not answer.")                       \
     X(gauge,   public_certificate_expires_seconds, metrics->door ? public_door_expires_s(metrics->door) : 0, \
       "When the public certificate expires, in seconds since 1970; 0: plain.")                     \
     X(gauge,   http_connections,            http_now(metrics).connections,                         \

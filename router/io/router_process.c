@@ -464,7 +464,11 @@ static void make_dispatcher(struct router_process *process)
         .etcd = process->etcd,
         .secrets = token_feed_secrets(process->tokens),
         .in_flight_max = config->in_flight_max,
+        .in_flight_key_percent = config->in_flight_key_share,
         .player_rate = config->player_rate,
+        .register_rate = config->register_rate,
+        .count_age_ms = (uint32_t)config->count_age,
+        .count_memo_bytes = config->count_memo_size,
         .self = { config->name, process->options.version, cluster_certificate_ms,
                   public_certificate_ms, process },
         .observer = { router_metrics_finished, process->router_metrics },
@@ -483,12 +487,14 @@ static void make_dispatcher(struct router_process *process)
     router.caller = process->caller;
     router.servers = process->servers;
     router_init(&process->router, &router);
-    process->native = native_door_new(
-        &(struct native_door_options){ .loop = process->loop,
-                                       .log = process->log,
-                                       .router = &process->router,
-                                       .deadline_default_ms = (uint32_t)config->deadline_default,
-                                       .deadline_max_ms = (uint32_t)config->deadline_max });
+    process->native = native_door_new(&(struct native_door_options){
+        .loop = process->loop,
+        .log = process->log,
+        .router = &process->router,
+        .key_rate = config->key_rate,
+        .bodies_bytes_max = config->bodies_size_max / 100 * config->bodies_key_share,
+        .deadline_default_ms = (uint32_t)config->deadline_default,
+        .deadline_max_ms = (uint32_t)config->deadline_max });
 }
 
 static const struct turnstile_stats *public_turnstile(void *user)

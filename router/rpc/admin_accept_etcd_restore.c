@@ -256,7 +256,8 @@ static void surveyed(struct node_survey *survey)
     if (etcd_range(options->etcd,
                    &(struct etcd_range){ .key = cluster_key_slice(&prefix), .prefix = true },
                    on_read,
-                   &(struct etcd_wait){ READ_MS_MAX, acceptance, &acceptance->call }) != ERR_OK)
+                   &(struct etcd_wait){ request_time_left(survey->request, READ_MS_MAX), acceptance,
+                                        &acceptance->call }) != ERR_OK)
         request_fail_text(survey->request, CODE(UNAVAILABLE), "too many calls to etcd");
 }
 

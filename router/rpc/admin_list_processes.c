@@ -218,8 +218,8 @@ static void ask_etcd(struct process_list *list)
         list->response.etcd[list->response.n_etcd++] = &question->status;
         question->begun_ns = loop_clock_ns();
         if (etcd_status(etcd, i, etcd_told,
-                        &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, question, &question->call }) ==
-            ERR_OK)
+                        &(struct etcd_wait){ request_time_left(list->request, ROUTER_STATUS_MS_MAX),
+                                             question, &question->call }) == ERR_OK)
             list->open++;
         else
             question->call = NULL;
@@ -250,7 +250,7 @@ static void ask_coordinator(struct process_list *list)
     const struct call_request call = {
         .method = METHOD_GET_COORDINATOR_STATUS,
         .priority = (uint8_t)list->request->priority,
-        .deadline_ms = ROUTER_STATUS_MS_MAX,
+        .deadline_ms = request_time_left(list->request, ROUTER_STATUS_MS_MAX),
         .trace = list->request->trace.trace_id,
         .done = coordinator_told,
         .user = list,

@@ -123,7 +123,8 @@ void admin_list_servers_handle(struct request *request)
     if (etcd_range(options->etcd,
                    &(struct etcd_range){ .key = cluster_key_slice(&prefix), .prefix = true },
                    listed,
-                   &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, list, &list->call }) != ERR_OK)
+                   &(struct etcd_wait){ request_time_left(request, ROUTER_STATUS_MS_MAX), list,
+                                        &list->call }) != ERR_OK)
         request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
                           "too many calls to etcd");
 }

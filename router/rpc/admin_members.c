@@ -131,7 +131,8 @@ void change_start(struct request *request,
     if (etcd_range(options->etcd,
                    &(struct etcd_range){ .key = cluster_key_slice(&prefix), .prefix = true },
                    on_read,
-                   &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, change, &change->call }) != ERR_OK)
+                   &(struct etcd_wait){ request_time_left(request, ROUTER_STATUS_MS_MAX), change,
+                                        &change->call }) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd");
 }
 

@@ -130,8 +130,9 @@ void backup_prepare_restore_handle(struct request *request)
     preparation->request = request;
     request->state = preparation;
     request->cancel = preparation_cancel;
-    if (etcd_range(
-            options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) }, record_read,
-            &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, preparation, &preparation->call }) != ERR_OK)
+    if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
+                   record_read,
+                   &(struct etcd_wait){ request_time_left(request, ROUTER_STATUS_MS_MAX),
+                                        preparation, &preparation->call }) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd");
 }

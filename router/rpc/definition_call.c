@@ -2,6 +2,7 @@
 
 #include "idl/error_code.h"
 #include "idl/error_tell.h"
+#include "idl/limit.h"
 #include "router/core/refusal.h"
 #include "router/rpc/node_port.h"
 #include "router/rpc/router_state.h"
@@ -85,13 +86,6 @@ static void on_cancel(struct request *request)
 }
 
 /* ---- the question ---- */
-static uint32_t time_left(const struct request *request)
-{
-    uint64_t now_ms = loop_now_ms(request->router->options.loop);
-
-    return request->answer_by_ms > now_ms ? (uint32_t)(request->answer_by_ms - now_ms) : 1;
-}
-
 static void ask(struct request *request, uint16_t method, const ProtobufCMessage *body,
                 definition_told *told)
 {
@@ -108,7 +102,7 @@ static void ask(struct request *request, uint16_t method, const ProtobufCMessage
     const struct call_request call = {
         .method = method,
         .priority = (uint8_t)request->priority,
-        .deadline_ms = time_left(request),
+        .deadline_ms = request_time_left(request, LIMIT_DEADLINE_MS),
         .trace = request->trace.trace_id,
         .body = { data, size },
         .done = on_done,
@@ -127,7 +121,7 @@ void definition_change_ask(struct request *request,
                            Holdfast__Internal__V1__ChangeDefinitionRequest *change,
                            definition_told *told)
 {
-    uint32_t left_ms = time_left(request);
+    uint32_t left_ms = request_time_left(request, LIMIT_DEADLINE_MS);
 
     if (change->wait_ms > 0 && change->wait_ms + ANSWER_MS > left_ms && change->wait_ms <= 60000)
         change->wait_ms = left_ms > ANSWER_MS ? left_ms - ANSWER_MS : 0;

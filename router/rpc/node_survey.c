@@ -42,7 +42,7 @@ static void ask(struct node_survey *survey, struct node_answer *answer)
     const struct call_request call = {
         .method = (uint16_t)survey->question->method,
         .priority = (uint8_t)request->priority,
-        .deadline_ms = ROUTER_STATUS_MS_MAX,
+        .deadline_ms = request_time_left(request, ROUTER_STATUS_MS_MAX),
         .trace = request->trace.trace_id,
         .body = survey->question->body(survey, answer->replica_id),
         .done = answered,

@@ -43,7 +43,10 @@ void policy_fetch(struct request *request, policy_fetched *done, void *user)
     *fetch = (struct fetch){ .request = request, .done = done, .user = user };
     request->state = fetch;
     request->cancel = fetch_cancel;
-    if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) }, fetched,
-                   &(struct etcd_wait){ ROUTER_STATUS_MS_MAX, fetch, &fetch->call }) != ERR_OK)
+    /* Half of the time: those who ask go on without an answer. */
+    if (etcd_range(
+            options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) }, fetched,
+            &(struct etcd_wait){ request_time_left(request, 2 * ROUTER_STATUS_MS_MAX) / 2 + 1,
+                                 fetch, &fetch->call }) != ERR_OK)
         done(user, NULL);
 }

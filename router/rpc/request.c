@@ -8,6 +8,12 @@
 
 #define ANSWERS_RETRY_MS 100u
 
+/* Of the places that one key may hold, one player has a 128th, and all who bring tokens of players
+ * have as many together as one key. No caller has this name, since theirs are odd. */
+#define PLAYER_PART       128u
+#define PLAYER_PLACES_MIN 8u
+#define ALL_PLAYERS       2u
+
 static bool writes(const struct request *request)
 {
     const struct method_info *method = request->method;
@@ -42,6 +48,48 @@ void request_release(struct request *request)
     request->held_bytes = 0;
 }
 
+/* Anyone may call: callers are addresses, and many may have one. */
+static bool has_share(const struct request *request)
+{
+    return request->caller != 0 &&
+           (request->player != NULL || (request->key_id != NULL && request->key_id[0] != 0));
+}
+
+bool request_take_places(struct request *request, uint32_t weight, uint32_t percent,
+                         uint32_t *ret_limit)
+{
+    struct router *router = request->router;
+    uint32_t share = admission_share(&router->admission, request->priority, percent);
+    uint32_t each = share;
+
+    if (!has_share(request))
+        return true;
+    if (request->player != NULL)
+        each = share / PLAYER_PART > PLAYER_PLACES_MIN ? share / PLAYER_PART : PLAYER_PLACES_MIN;
+    *ret_limit = each;
+    if (!caller_share_take(router->places, request->caller, weight, each))
+        return false;
+    if (request->player != NULL && !caller_share_take(router->places, ALL_PLAYERS, weight, share)) {
+        caller_share_give(router->places, request->caller, weight);
+        *ret_limit = share;
+        return false;
+    }
+    request->holds_places = true;
+    return true;
+}
+
+void request_give_places(struct request *request, uint32_t weight)
+{
+    struct router *router = request->router;
+
+    if (!request->holds_places)
+        return;
+    request->holds_places = false;
+    caller_share_give(router->places, request->caller, weight);
+    if (request->player != NULL)
+        caller_share_give(router->places, ALL_PLAYERS, weight);
+}
+
 /* Before the door answers: the request's memory is gone after that. */
 static void finish(struct request *request, Holdfast__V1__ErrorCode code)
 {
@@ -50,11 +98,20 @@ static void finish(struct request *request, Holdfast__V1__ErrorCode code)
     uint64_t latency_us = (loop_clock_ns() - request->started_ns) / 1000u;
 
     request_release(request);
+    request_give_places(request, request->weight);
     admission_leave(&router->admission, request->weight);
     request->weight = 0;
     request->cancel = NULL;
     if (observer->finished != NULL)
         observer->finished(observer->context, request, code, latency_us);
+}
+
+uint32_t request_time_left(const struct request *request, uint32_t most_ms)
+{
+    uint64_t now_ms = loop_now_ms(request->router->options.loop);
+    uint64_t left_ms = request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1;
+
+    return left_ms < most_ms ? (uint32_t)left_ms : most_ms;
 }
 
 void request_reply(struct request *request, const ProtobufCMessage *response)

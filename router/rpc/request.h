@@ -62,7 +62,7 @@ struct request {
     const char
         *key_grants; /* What it may make in a call (mint_guard.h); NULL or empty: no limit. */
     const char *key_per_day; /* And in a day; likewise. */
-    uint64_t caller;         /* Stands for the caller's key or else address; 0: a native client. */
+    uint64_t caller;         /* Stands for the caller's key or certificate, or else address. */
     /* What the caller's key may do a second, of which the door took one call: the others that a
      * batch stands for are taken inside router_dispatch, where alone it is good. NULL: no limit. */
     struct rate_bucket *allowance;
@@ -73,6 +73,7 @@ struct request {
     uint64_t answer_by_ms; /* A little before the deadline, so that the answer arrives in time. */
     enum admission_priority priority;
     uint32_t weight;     /* Calls it stands for in admission; 0: not admitted. */
+    bool holds_places;   /* So many are its caller's in router->places, too. */
     bool as_admin;       /* It names the authority system:admin. */
     bool as_system;      /* It names an authority system:<scope>, that one too. */
     uint32_t attempts;   /* Sent to nodes, for the slow log. */
@@ -87,6 +88,9 @@ struct request {
     void (*writable)(struct request *request);
 };
 
+/* How long a question may take that is asked for this request, so that its answer is in time:
+ * `most_ms` or less, and at least 1. */
+uint32_t request_time_left(const struct request *request, uint32_t most_ms);
 void request_reply(struct request *request, const ProtobufCMessage *response);
 void request_reply_encoded(struct request *request, struct slice response);
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
@@ -109,6 +113,15 @@ bool request_stream_send(struct request *request, const ProtobufCMessage *messag
 bool request_hold(struct request *request, size_t bytes, Holdfast__V1__ErrorDetail *ret_detail);
 /* Gives back all of that: it was let go of before the end. */
 void request_release(struct request *request);
+/*
+ * Takes `weight` of the router's places for the request's caller: a key, a native client, a player
+ * and all players together have `percent` of those for its priority, or less. False: it holds that
+ * many, *ret_limit, and nothing was taken. The end of the request gives them back.
+ */
+bool request_take_places(struct request *request, uint32_t weight, uint32_t percent,
+                         uint32_t *ret_limit);
+/* Before that: the request takes no place after all. */
+void request_give_places(struct request *request, uint32_t weight);
 /* For streams, now and then. */
 bool request_is_welcome(const struct request *request);
 /* The same as request_fail with a code and a static sentence. */

@@ -4,8 +4,11 @@
 #include "router/core/node_form.h"
 #include "router/core/refusal.h"
 #include "router/core/scatter.h"
+#include "router/rpc/count_gather.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
+
+#define PLACES_RETRY_MS 250u
 
 void router_init(struct router *router, const struct router_options *options)
 {
@@ -15,6 +18,9 @@ void router_init(struct router *router, const struct router_options *options)
     router->guard.secrets = options->secrets != NULL ? options->secrets : &none;
     router->players = options->player_rate > 0 ? rate_table_new() : NULL;
     router->mint = mint_guard_new();
+    router->registrations = rate_table_new();
+    router->places = caller_shares_new();
+    router->counts = counts_new(router);
     admission_init(&router->admission, options->in_flight_max);
 }
 
@@ -23,7 +29,10 @@ void router_deinit(struct router *router)
     CHECK(router->admission.in_flight == 0 && router->watch_count == 0);
     buf_deinit(&router->scratch);
     rate_table_free(router->players);
+    rate_table_free(router->registrations);
     mint_guard_free(router->mint);
+    caller_shares_free(router->places);
+    counts_free(router->counts);
 }
 
 uint32_t router_in_flight(const struct router *router)
@@ -88,18 +97,41 @@ bool router_is_full(struct router *router, const struct method_info *method,
                              ret_retry_after_ms);
 }
 
+/* False: answered. */
+static bool take_places(struct router *router, struct request *request, uint32_t weight)
+{
+    uint32_t percent = router->options.in_flight_key_percent, limit = 0;
+    Holdfast__V1__ErrorDetail detail;
+
+    if (percent == 0 || request_take_places(request, weight, percent, &limit))
+        return true;
+    router->callers_throttled++;
+    refusal_make(request->arena, &detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+                 "%s holds its share of the router's calls in flight, %u; nothing was done",
+                 request->player != NULL ? "this player's token, or all of them together,"
+                                         : "this caller",
+                 limit);
+    detail.limit = arena_printf(request->arena, "%u", limit);
+    detail.retry_after_ms = PLACES_RETRY_MS;
+    request_fail(request, &detail);
+    return false;
+}
+
 static bool admit(struct router *router, struct request *request)
 {
     Holdfast__V1__ErrorDetail detail;
     uint32_t weight = weigh(request);
 
     request->priority = admission_priority_of(request->method, request->message);
+    if (!take_places(router, request, weight))
+        return false;
     holdfast__v1__error_detail__init(&detail);
     if (!admission_enter(&router->admission, request->priority, weight, &detail.retry_after_ms)) {
         static char message[] = "the router is at its limit of calls in flight; nothing was done";
 
         detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED;
         detail.message = message;
+        request_give_places(request, weight);
         request_fail(request, &detail);
         return false;
     }
@@ -192,12 +224,21 @@ static err check_caller(struct request *request, Holdfast__V1__ErrorDetail *ret_
     return e;
 }
 
+/* What a player's operation may be called. */
+static err check_player_op(const struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    return request->player != NULL
+               ? access_check_player_op(request->message, request->arena, ret_detail)
+               : ERR_OK;
+}
+
 /* False: answered. */
 static bool allow(struct request *request)
 {
     Holdfast__V1__ErrorDetail detail;
 
     if (check_caller(request, &detail) == ERR_OK && complete(request, &detail) == ERR_OK &&
+        check_player_op(request, &detail) == ERR_OK &&
         access_check_message(request->message, request->scopes, request->arena, &detail) ==
             ERR_OK &&
         guard_mint(request, &detail) == ERR_OK && guard_tokens(request, &detail) == ERR_OK)
@@ -216,6 +257,7 @@ void router_dispatch(struct router *router, struct request *request)
     request->router = router;
     request->started_ns = loop_clock_ns();
     request->weight = 0;
+    request->holds_places = false;
     request->held_bytes = 0;
     request->attempts = 0;
     request->as_admin = false;

@@ -7,6 +7,7 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "router/core/admission.h"
+#include "router/core/caller_share.h"
 #include "router/core/rate_limit.h"
 #include "router/core/mint_guard.h"
 #include "router/core/session_guard.h"
@@ -15,6 +16,7 @@
 #include "runtime/base/budget.h"
 #include "runtime/base/log.h"
 
+struct counts;
 struct request;
 
 #define ROUTER_ANSWER_MARGIN_MS 25u   /* At most; and never above 5 % of a request's time. */
@@ -54,7 +56,11 @@ struct router_options {
     struct servers *servers;
     const struct session_secrets *secrets; /* Of session tokens. NULL: none. */
     uint32_t in_flight_max;
-    uint32_t player_rate; /* Calls a second for one player; 0: no limit. */
+    uint32_t in_flight_key_percent; /* Of it, that one caller may hold; 0: no limit. */
+    uint32_t player_rate;           /* Calls a second for one player; 0: no limit. */
+    uint32_t register_rate;  /* Registrations of servers a second of one caller; 0: no limit. */
+    uint32_t count_age_ms;   /* How old a count of favorites may be that is told again. */
+    size_t count_memo_bytes; /* Of counts kept; 0: none is. */
     struct budget
         *answers;        /* Counts what came for answers, see request_hold. NULL: nothing does. */
     uint64_t trace_seed; /* Where the ids of traces that begin here come from; any number. */
@@ -68,9 +74,13 @@ struct router {
     struct admission admission;
     struct session_guard guard;
     struct mint_guard *mint;
+    struct counts *counts;      /* What is known of targets: count_gather.h. */
     uint64_t mints_refused;     /* Calls that would make more than their key may. */
     struct rate_table *players; /* NULL: no limit. */
+    struct rate_table *registrations;
     uint64_t players_throttled;
+    struct caller_shares *places;   /* Of calls in flight, by caller. */
+    uint64_t callers_throttled;     /* Calls refused: their caller holds its share. */
     uint64_t foreign_incarnations;  /* Requests refused: another key registered what they name. */
     uint64_t random;                /* For traces. */
     struct buf scratch;             /* For one encoding at a time, within one callback. */

@@ -45,7 +45,12 @@ enum servers_claim servers_claim(struct servers *servers, const struct servers_c
     CHECK(claimant->key[0] != 0);
     if (entry != NULL && entry->record.name[0] != 0)
         return judge(&entry->record, claimant->key);
+    /* One that asks for many never keeps the others' heartbeats from etcd. */
+    uint64_t owner = servers_owner_of(claimant->key);
+    if (!caller_share_take(servers->claims, owner, 1, SERVERS_CLAIMS_MAX))
+        return SERVERS_CLAIM_UNSURE;
     struct server_task *task = server_task_new(servers, claimant->timeout_ms);
+    task->claimant = owner;
     task->incarnation = claimant->incarnation;
     task->claimed = done;
     task->user = user;

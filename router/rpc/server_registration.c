@@ -24,6 +24,8 @@ void server_task_free(struct server_task *task)
 {
     task->previous->next = task->next;
     task->next->previous = task->previous;
+    if (task->claimant != 0)
+        caller_share_give(task->servers->claims, task->claimant, 1);
     free(task);
 }
 
@@ -88,8 +90,12 @@ static void registration_written(void *context, err e, const struct etcd_txn_res
         return;
     }
     servers->stats.failures++;
-    log_event(servers->log, LOG_WARN, "server.not_registered", LOG_S("server", task->record.name),
-              LOG_S("error", e == ERR_OK ? "the incarnation is taken" : err_name(e)));
+    uint64_t more = 0;
+    if (log_gate_pass(&servers->unregistered, loop_now_ms(servers->loop), &more))
+        log_event(servers->log, LOG_WARN, "server.not_registered",
+                  LOG_S("server", task->record.name), LOG_S("key", task->record.key),
+                  LOG_S("error", e == ERR_OK ? "the incarnation is taken" : err_name(e)),
+                  LOG_N("more", more));
     if (e != ERR_OK && err_retry(e) == RETRY_UNKNOWN_OUTCOME) {
         end_registration(task, SERVERS_REGISTER_UNKNOWN);
         return;

@@ -4,6 +4,7 @@
 
 #include "router/rpc/servers_private.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 #include "runtime/cluster/cluster_key.h"
 
 #define RENEW_ROUNDS_MAX 4u
@@ -45,6 +46,25 @@ static struct server_entry *get_entry(struct servers *servers, struct incarnatio
     return entry;
 }
 
+uint64_t servers_owner_of(const char *key)
+{
+    return key != NULL && key[0] != 0 ? hash_u64(slice_from_text(key)) | 1 : 0;
+}
+
+bool servers_has_room(const struct servers *servers, const char *key)
+{
+    uint64_t owner = servers_owner_of(key);
+
+    return owner == 0 || caller_share_held(servers->keys, owner) < SERVERS_KEY_MAX;
+}
+
+static void disown(struct server_entry *entry)
+{
+    if (entry->owner != 0)
+        caller_share_give(entry->servers->keys, entry->owner, 1);
+    entry->owner = 0;
+}
+
 static void remove_entry(struct server_entry *entry)
 {
     struct servers *servers = entry->servers;
@@ -55,6 +75,7 @@ static void remove_entry(struct server_entry *entry)
         at = &(*at)->next;
     *at = entry->next;
     servers->stats.remembered--;
+    disown(entry);
     free(entry);
 }
 
@@ -69,6 +90,10 @@ void servers_remember(struct servers *servers, struct incarnation incarnation,
         entry->record = *record;
     entry->lease_id = record->lease_id;
     entry->renewed_ms = 0;
+    disown(entry);
+    entry->owner = servers_owner_of(record->key);
+    if (entry->owner != 0) /* servers_has_room was asked: by then others were on their way. */
+        (void)caller_share_take(servers->keys, entry->owner, 1, SERVERS_KNOWN_MAX);
 }
 
 void servers_learn(struct servers *servers, struct incarnation incarnation,
@@ -117,6 +142,8 @@ struct servers *servers_new(const struct servers_options *options)
     servers->etcd = options->etcd;
     servers->cluster = options->cluster;
     servers->log = options->log;
+    servers->keys = caller_shares_new();
+    servers->claims = caller_shares_new();
     servers->tasks.next = &servers->tasks;
     servers->tasks.previous = &servers->tasks;
     loop_timer_init(&servers->sweep, servers->loop, sweep, servers);
@@ -130,6 +157,7 @@ static void entry_abandon(struct server_entry *entry)
         servers_wait_cancel(entry->waits.next);
     if (entry->call != NULL)
         etcd_call_cancel(entry->call);
+    disown(entry);
     free(entry);
 }
 
@@ -137,9 +165,7 @@ static void abandon_task(struct server_task *task)
 {
     if (task->call != NULL)
         etcd_call_cancel(task->call);
-    task->previous->next = task->next;
-    task->next->previous = task->previous;
-    free(task);
+    server_task_free(task);
 }
 
 void servers_cancel(struct servers *servers, const void *user)
@@ -168,6 +194,8 @@ void servers_free(struct servers *servers)
     }
     while (servers->tasks.next != &servers->tasks)
         abandon_task(servers->tasks.next);
+    caller_shares_free(servers->keys);
+    caller_shares_free(servers->claims);
     free(servers);
 }
 

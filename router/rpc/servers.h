@@ -30,6 +30,7 @@
 #include "runtime/loop/loop.h"
 
 #define SERVERS_KNOWN_MAX       65536u /* Incarnations remembered. */
+#define SERVERS_KEY_MAX         8192u  /* Of one API key, registered here and not forgotten. */
 #define SERVERS_KEEP_ALIVE_MS   1000u  /* Not more often than this per incarnation. */
 #define SERVERS_FORGET_MS       60000u /* Without a renewal for so long: forgotten here. */
 #define SERVERS_ETCD_TIMEOUT_MS 1000u  /* Of each call to etcd in a renewal. */
@@ -56,6 +57,9 @@ struct servers_newcomer {
     uint64_t timeout_ms;
 };
 
+/* Whether one more may be registered here for that API key; empty or NULL: for anyone. */
+bool servers_has_room(const struct servers *servers, const char *key);
+
 /* `done` comes exactly once, never from inside. ERR_FULL: etcd's queue is full. */
 NODISCARD err servers_register(struct servers *servers, const struct servers_newcomer *newcomer,
                                servers_registered *done, void *user);
@@ -74,6 +78,8 @@ struct servers_claimant {
     const char *key; /* The caller's; not empty. */
     uint64_t timeout_ms;
 };
+
+#define SERVERS_CLAIMS_MAX 256u /* Questions of one key to etcd at once; more are UNSURE. */
 
 /* SERVERS_CLAIM_PENDING: `done` comes exactly once, never from inside. Else it is not called. */
 enum servers_claim servers_claim(struct servers *servers, const struct servers_claimant *claimant,

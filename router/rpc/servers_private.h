@@ -2,8 +2,10 @@
 #ifndef ROUTER_RPC_SERVERS_PRIVATE_H
 #define ROUTER_RPC_SERVERS_PRIVATE_H
 
+#include "router/core/caller_share.h"
 #include "router/rpc/server_answers.h"
 #include "runtime/base/log.h"
+#include "runtime/base/log_gate.h"
 #include "runtime/cluster/cluster_record.h"
 #include "runtime/etcd/etcd.h"
 #include "runtime/loop/loop.h"
@@ -18,6 +20,7 @@ struct server_entry {
     uint64_t renewed_ms; /* Sending time of the last keep-alive that etcd confirmed; 0: none. */
     uint64_t asked_ms;   /* Last call of servers_renew. */
     uint64_t sent_ms;    /* Of the keep-alive in flight. */
+    uint64_t owner;      /* The key that registered it here, as a number; 0: another router's. */
     uint32_t rounds;     /* Steps of the renewal in flight. */
     bool busy;           /* A renewal is in flight. */
     struct server_record record; /* Its name, where known; while re-attaching, what to write. */
@@ -42,6 +45,7 @@ struct server_task {
     servers_registered *registered;
     servers_unregistered *unregistered;
     servers_claimed *claimed; /* record.key: the claimant's. */
+    uint64_t claimant;        /* In servers->claims; 0: it does not count there. */
     void *user;
 };
 
@@ -51,12 +55,17 @@ struct servers {
     const char *cluster;
     const struct log *log;
     struct loop_timer sweep;
-    bool failing; /* etcd's last answer to a renewal was none. */
+    struct log_gate unregistered; /* One line a minute of registrations that failed. */
+    bool failing;                 /* etcd's last answer to a renewal was none. */
     struct servers_stats stats;
     struct server_entry *buckets[SERVERS_BUCKETS];
-    struct server_task tasks; /* Head of a circular list. */
+    struct caller_shares *keys;   /* How many entries each has that registered here. */
+    struct caller_shares *claims; /* And how many questions to etcd whose one is. */
+    struct server_task tasks;     /* Head of a circular list. */
 };
 
+/* The key as a number; 0: anyone. */
+uint64_t servers_owner_of(const char *key);
 struct server_task *server_task_new(struct servers *servers, uint64_t timeout_ms);
 void server_task_free(struct server_task *task);
 /* NULL: not remembered here. */

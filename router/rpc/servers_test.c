@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "router/rpc/servers.h"
+#include "router/rpc/servers_private.h"
 #include "runtime/base/check.h"
 #include "runtime/base/test_directory.h"
 #include "runtime/cluster/cluster_key.h"
@@ -35,6 +36,7 @@ struct fixture {
     enum servers_state state;
     struct servers_wait wait;
     bool known, live;
+    uint32_t claims; /* Questions to etcd that are not answered. */
     int64_t live_lease;
     struct server_record record;
 };
@@ -374,6 +376,61 @@ static void without_etcd_renewals_are_unsure_and_then_do_not_wait(void **state)
     assert_int_equal(renew_until_sure(f, f->other, incarnation), SERVERS_ALIVE);
 }
 
+static void claimed(void *user, enum servers_claim claim)
+{
+    struct fixture *f = user;
+
+    CHECK(claim == SERVERS_CLAIM_GONE);
+    f->done = --f->claims == 0;
+}
+
+static enum servers_claim claim(struct fixture *f, const char *key, uint64_t revision)
+{
+    const struct servers_claimant claimant = { { 9, revision }, key, WAIT_MS };
+    enum servers_claim claim = servers_claim(f->servers, &claimant, claimed, f);
+
+    f->claims += claim == SERVERS_CLAIM_PENDING;
+    return claim;
+}
+
+/* Of registrations that there never were: a key that asks for many keeps no other from etcd. */
+static void one_key_has_so_many_questions_to_etcd_at_once(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t revision = 1;
+
+    for (; revision <= SERVERS_CLAIMS_MAX; revision++)
+        assert_int_equal(claim(f, "greedy", revision), SERVERS_CLAIM_PENDING);
+    assert_int_equal(claim(f, "greedy", revision), SERVERS_CLAIM_UNSURE);
+    assert_int_equal(claim(f, "modest", revision), SERVERS_CLAIM_PENDING);
+    run(f);
+    assert_int_equal(claim(f, "greedy", revision), SERVERS_CLAIM_PENDING);
+    servers_cancel(f->servers, f); /* Its place comes back, too. */
+    f->claims = 0;
+    for (; revision <= 2 * SERVERS_CLAIMS_MAX; revision++)
+        assert_int_equal(claim(f, "greedy", revision), SERVERS_CLAIM_PENDING);
+    run(f);
+}
+
+static void one_key_registers_so_many_servers(void **state)
+{
+    const struct server_record mine = { .name = "a", .key = "greedy", .ttl_ms = TTL_MS };
+    struct fixture *f = *state;
+
+    for (uint64_t revision = 1; revision <= SERVERS_KEY_MAX; revision++) {
+        assert_true(servers_has_room(f->servers, "greedy"));
+        servers_remember(f->servers, (struct incarnation){ 9, revision }, &mine);
+    }
+    assert_false(servers_has_room(f->servers, "greedy"));
+    assert_true(servers_has_room(f->servers, "modest"));
+    assert_true(servers_has_room(f->servers, ""));
+    servers_remember(f->servers, (struct incarnation){ 9, 7 }, &mine); /* Again: no more. */
+    servers_forget(f->servers, (struct incarnation){ 9, 7 });
+    assert_true(servers_has_room(f->servers, "greedy"));
+    servers_remember(f->servers, (struct incarnation){ 9, 7 }, &mine);
+    assert_false(servers_has_room(f->servers, "greedy"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -386,6 +443,8 @@ int main(void)
         TEST(two_routers_that_reattach_at_once_agree_on_one_lease),
         TEST(an_expiring_or_unknown_server_is_gone),
         TEST(an_unregistered_server_is_marked_and_cannot_come_back),
+        TEST(one_key_has_so_many_questions_to_etcd_at_once),
+        TEST(one_key_registers_so_many_servers),
         TEST(without_etcd_renewals_are_unsure_and_then_do_not_wait),
     };
     return cmocka_run_group_tests(tests, start_etcd, stop_etcd);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FULL_RETRY_MS 1000u
+
 static void registered(void *user, enum servers_register_outcome outcome,
                        struct incarnation incarnation, uint32_t ttl_ms)
 {
@@ -89,6 +91,38 @@ static err check_name(const struct request *request, const struct server_record 
     return ERR_PERMISSION;
 }
 
+static err refuse_many(const struct request *request, const char *limit, uint32_t retry_after_ms,
+                       Holdfast__V1__ErrorDetail *ret_detail)
+{
+    refusal_make(request->arena, ret_detail, CODE(THROTTLED),
+                 "too many game servers are registered by %s: expected %s; not registered",
+                 request->key_id, limit);
+    ret_detail->limit = arena_printf(request->arena, "%s", limit);
+    ret_detail->retry_after_ms = retry_after_ms;
+    return ERR_FULL;
+}
+
+/* Each costs a lease, and an entry in every shard's log when it lapses: one key's servers come a
+ * few at a time, and leave room for those of others. Where anyone may call, none is counted. */
+static err check_count(const struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct router_options *options = &request->router->options;
+    uint32_t retry_after_ms = 0;
+
+    if (request->key_id == NULL || request->key_id[0] == 0)
+        return ERR_OK;
+    if (!servers_has_room(options->servers, request->key_id))
+        return refuse_many(
+            request, arena_printf(request->arena, "at most %u through one router", SERVERS_KEY_MAX),
+            FULL_RETRY_MS, ret_detail);
+    if (!rate_take(rate_table_get(request->router->registrations, request->caller),
+                   options->register_rate, loop_now_ms(options->loop), &retry_after_ms))
+        return refuse_many(
+            request, arena_printf(request->arena, "at most %u a second", options->register_rate),
+            retry_after_ms, ret_detail);
+    return ERR_OK;
+}
+
 /* What was begun lapses by itself, as after a crash. */
 static void register_cancel(struct request *request)
 {
@@ -107,7 +141,8 @@ void session_register_server_handle(struct request *request)
     Holdfast__V1__ErrorDetail detail;
 
     if (make_record(request, message, &record, &detail) != ERR_OK ||
-        check_name(request, &record, &detail) != ERR_OK) {
+        check_name(request, &record, &detail) != ERR_OK ||
+        check_count(request, &detail) != ERR_OK) {
         request_fail(request, &detail);
         return;
     }

@@ -130,10 +130,13 @@ static void call_send(struct etcd_call *call)
     call->request.repeatable = call->reads_only;
     snprintf(url, sizeof url, "%s%s", etcd->endpoints[call->endpoint], call->path);
     err e = etcd_http_send(etcd->http, &call->request, url);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
         fail_later(call, e);
-    else
-        list_take(call, ETCD_CALL_ACTIVE);
+        return;
+    }
+    list_take(call, ETCD_CALL_ACTIVE);
+    /* curl 7.88's own timer sleeps on for ever where this is its connect timeout, too. */
+    etcd_timer_start(&etcd->timers, &call->timer, timeout_ms);
 }
 
 static void pump(struct etcd *etcd)
@@ -300,6 +303,7 @@ static void call_answered(struct etcd_http_request *request,
     struct etcd *etcd = call->etcd;
     struct etcd_failure failure = { 0 };
 
+    etcd_timer_stop(&etcd->timers, &call->timer);
     list_unlink(call);
     call->attempts += outcome->sent ? 1u : 0u;
     err e = outcome_err(call, outcome, &failure);
@@ -326,6 +330,10 @@ static void call_timer(struct etcd_timer *timer)
     struct etcd_call *call = CONTAINER_OF(timer, struct etcd_call, timer);
     struct etcd *etcd = call->etcd;
 
+    if (call->state == ETCD_CALL_ACTIVE) {
+        etcd_http_expire(&call->request);
+        return;
+    }
     list_unlink(call);
     if (call->failed != ERR_OK) {
         deliver(call, call->failed);

@@ -297,6 +297,11 @@ static void request_finish(struct etcd_http_request *request, CURLcode code)
     request->done(request, &outcome);
 }
 
+void etcd_http_expire(struct etcd_http_request *request)
+{
+    request_finish(request, CURLE_OPERATION_TIMEDOUT);
+}
+
 /* Hands out what curl has brought, outside of curl's own callbacks: those may not add or remove
  * requests, the owners' callbacks may. */
 static void http_delivered(struct etcd_http *http)

@@ -64,6 +64,9 @@ void etcd_http_free(struct etcd_http *http);
  * loop. ERR_NO_MEMORY: curl could not; nothing will come. */
 NODISCARD err etcd_http_send(struct etcd_http *http, struct etcd_http_request *request,
                              const char *url);
+/* It has waited long enough: `done` is called now, with CURLE_OPERATION_TIMEDOUT. It is on its way.
+ */
+void etcd_http_expire(struct etcd_http_request *request);
 /* No more callbacks. Safe when it is not on its way. */
 void etcd_http_cancel(struct etcd_http_request *request);
 /* Cancels and frees the buffers. */

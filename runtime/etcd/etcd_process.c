@@ -87,7 +87,7 @@ static bool read_health(int fd, uint64_t until_ms)
 
 bool etcd_process_is_healthy(const struct etcd_process *process)
 {
-    static const char request[] = "GET /health HTTP/1.0\r\n\r\n";
+    static const char request[] = "GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n";
     struct sockaddr_in address = loopback(process->health_port);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool healthy = false;
@@ -133,6 +133,15 @@ static void add_certs(const struct etcd_process *process, struct argument_list *
     add(list, "--listen-metrics-urls=http://127.0.0.1:%u", (unsigned)process->health_port);
 }
 
+/* Any program that reaches the port may ask. But no page in a browser on this machine reads its
+ * answers: not under a name of its own that points here, and not by etcd's leave, which it gives
+ * to pages of any origin. */
+static void add_origins(struct argument_list *list)
+{
+    add(list, "--host-whitelist=localhost,127.0.0.1");
+    add(list, "--cors=http://127.0.0.1:1"); /* It wants one: of this port there is no page. */
+}
+
 uint32_t etcd_process_arguments(const struct etcd_process *process,
                                 char ret_arguments[ETCD_ARGUMENTS_MAX][ETCD_ARGUMENT_BYTES])
 {
@@ -154,6 +163,8 @@ uint32_t etcd_process_arguments(const struct etcd_process *process,
     add(&list, "--logger=zap");
     if (has_certs)
         add_certs(process, &list);
+    else
+        add_origins(&list);
     return list.count;
 }
 

@@ -214,6 +214,36 @@ static void timeout_is_an_unknown_outcome(void **state)
     world_deinit(&world);
 }
 
+/* Each by itself, at its own time, on connections that were used before. */
+static void no_call_waits_past_its_time(void **state)
+{
+    enum { CALLS = 12, TIMEOUT_MS = 2000, LATE_MS = 3000 };
+    struct world world;
+    struct answer answers[CALLS] = { { 0 } };
+    const struct etcd_range range = { .key = SLICE_LITERAL("late/a") };
+    (void)state;
+
+    world_init(&world);
+    assert_int_equal(get(&world, "late/a").e, ERR_OK);
+    server_stop();
+    uint64_t begun_ms = uv_hrtime() / 1000000;
+    for (int i = 0; i < CALLS; i++) {
+        uint64_t next_ms = begun_ms + 7 * (uint64_t)i;
+        RUN_UNTIL(&world, uv_hrtime() / 1000000 >= next_ms);
+        assert_int_equal(etcd_range(world.etcd, &range, range_done,
+                                    &(struct etcd_wait){ TIMEOUT_MS, &answers[i], NULL }),
+                         ERR_OK);
+    }
+    for (int i = 0; i < CALLS; i++)
+        RUN_UNTIL(&world, answers[i].done);
+    uint64_t took_ms = uv_hrtime() / 1000000 - begun_ms;
+    kill(server.pid, SIGCONT);
+    for (int i = 0; i < CALLS; i++)
+        assert_int_equal(answers[i].e, ERR_TIMEOUT);
+    assert_in_range(took_ms, TIMEOUT_MS, TIMEOUT_MS + LATE_MS);
+    world_deinit(&world);
+}
+
 static void refused_connection_is_definite(void **state)
 {
     struct world world;
@@ -396,6 +426,7 @@ int main(void)
         cmocka_unit_test(kept_lease_outlives_its_ttl_and_dies_by_revocation),
         cmocka_unit_test(silence_for_a_ttl_makes_a_lease_uncertain),
         cmocka_unit_test(timeout_is_an_unknown_outcome),
+        cmocka_unit_test(no_call_waits_past_its_time),
         cmocka_unit_test(refused_connection_is_definite),
         cmocka_unit_test(dead_endpoint_is_passed_over),
         cmocka_unit_test(status_is_asked_of_one_endpoint_and_no_other),

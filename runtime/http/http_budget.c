@@ -73,6 +73,8 @@ static uint64_t limit_of(const struct http_limits *limits, enum http_refused why
                         limits->heads_connection_bytes_max);
     case HTTP_REFUSED_HEADS_CONNECTION:
         return limits->heads_connection_bytes_max;
+    case HTTP_REFUSED_STRANGERS:
+        return limits->waiting_bytes_max / 8;
     case HTTP_REFUSED_HEAD_SIZE:
         return limits->header_bytes_max;
     case HTTP_REFUSED_HEAD_COUNT:
@@ -527,6 +529,20 @@ void http_budget_tick(struct http_server *server, uint64_t now_ms)
 
 #define SLOW_READER_MS 1000u
 
+/* Of the memory for answers: what callers may have of it before they showed a key. */
+static uint64_t strangers_max(const struct http_server *server)
+{
+    return server->config.limits.waiting_bytes_max / 8;
+}
+
+bool http_answer_fits(const struct http_exchange *exchange, size_t size)
+{
+    const struct http_stats *stats = &exchange->server->stats;
+
+    return exchange->conn == NULL || exchange->conn->known || stats->stranger_bytes == 0 ||
+           stats->stranger_bytes + size <= strangers_max(exchange->server);
+}
+
 bool http_conn_is_slow_reader(const struct http_conn *conn)
 {
     const struct http_stats *stats = &conn->server->stats;
@@ -536,6 +552,9 @@ bool http_conn_is_slow_reader(const struct http_conn *conn)
     if (part < SLOW_READER_BYTES_MIN)
         part = SLOW_READER_BYTES_MIN;
     bool late = http_now_ms(conn->server) >= conn->drained_ms + SLOW_READER_MS;
+    if (!conn->known && stats->stranger_bytes > strangers_max(conn->server) &&
+        conn->stream_bytes + conn->wire_bytes > STRANGER_BYTES_FREE)
+        return true;
     return stats->waiting_bytes > (late ? max / 2 : max) &&
            conn->stream_bytes + conn->wire_bytes > part;
 }

@@ -57,6 +57,11 @@ void http_budget_leave(struct http_exchange *exchange);
 /* All that the exchange holds of budgets. */
 void http_budget_release(struct http_exchange *exchange);
 
+/* ---- answers ---- */
+
+/* Whether there is room for a long answer to a caller who may have shown no key. */
+bool http_answer_fits(const struct http_exchange *exchange, size_t size);
+
 /* ---- the system's memory ---- */
 
 /* Now and then: gives freed memory back to the system after much of it was freed. */

@@ -19,15 +19,23 @@ static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /* ---- exchanges ---- */
 
-static void waiting_grew(struct http_server *server, size_t size)
+static void waiting_grew(struct http_conn *conn, size_t size)
 {
+    struct http_server *server = conn->server;
+
+    if (!conn->known)
+        server->stats.stranger_bytes += size;
     server->stats.waiting_bytes += size;
     if (server->config.answers != NULL)
         budget_take(server->config.answers, size);
 }
 
-static void waiting_shrank(struct http_server *server, size_t size)
+static void waiting_shrank(struct http_conn *conn, size_t size)
 {
+    struct http_server *server = conn->server;
+
+    if (!conn->known)
+        server->stats.stranger_bytes -= size;
     server->stats.waiting_bytes -= size;
     if (server->config.answers != NULL)
         budget_give(server->config.answers, size);
@@ -56,14 +64,14 @@ void http_conn_streams_grew(struct http_conn *conn, size_t size)
 {
     begin_to_wait(conn);
     conn->stream_bytes += size;
-    waiting_grew(conn->server, size);
+    waiting_grew(conn, size);
 }
 
 void http_conn_streams_shrank(struct http_conn *conn, size_t size)
 {
     CHECK(size <= conn->stream_bytes);
     conn->stream_bytes -= size;
-    waiting_shrank(conn->server, size);
+    waiting_shrank(conn, size);
 }
 
 /* A request came: whole, or as much of it as its answer needed. */
@@ -175,7 +183,7 @@ void http_conn_close(struct http_conn *conn)
     while (conn->first != NULL)
         http_conn_cancel(conn->first);
     h2_stop(conn);
-    waiting_shrank(conn->server, conn->wire_bytes);
+    waiting_shrank(conn, conn->wire_bytes);
     conn->wire_bytes = 0;
     uv_close((uv_handle_t *)&conn->tcp, on_closed);
 }
@@ -229,9 +237,9 @@ static void count_wire(struct http_conn *conn)
     begin_to_wait(conn);
     conn->wire_bytes = http_conn_waiting(conn);
     if (conn->wire_bytes > before)
-        waiting_grew(conn->server, conn->wire_bytes - before);
+        waiting_grew(conn, conn->wire_bytes - before);
     else
-        waiting_shrank(conn->server, before - conn->wire_bytes);
+        waiting_shrank(conn, before - conn->wire_bytes);
 }
 
 static bool close_slow_reader(struct http_conn *conn)
@@ -697,6 +705,10 @@ static void conn_begin(struct http_conn *conn, bool connected)
 void http_conn_prove(struct http_conn *conn)
 {
     turnstile_prove(conn->server->turnstile, &conn->place, http_now_ms(conn->server));
+    if (conn->known)
+        return;
+    conn->known = true;
+    conn->server->stats.stranger_bytes -= conn->stream_bytes + conn->wire_bytes;
 }
 
 void http_conn_accept(struct http_server *server)

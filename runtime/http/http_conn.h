@@ -58,6 +58,7 @@ struct http_conn {
     bool writing;
     bool reading;
     bool proved;      /* A request of it was let in by its head.            */
+    bool known;       /* And had a valid key, where one is asked for: http_conn_prove. */
     bool receiving;   /* Inside the parser: closing waits until it returns. */
     bool close_soon;  /* Close once everything is sent.                     */
     bool doomed;      /* Close when the parser returns.                     */
@@ -144,9 +145,12 @@ void h2_goaway(struct http_conn *conn);
 void h2_tick(struct http_conn *conn, uint64_t now_ms);
 
 #define SLOW_READER_BYTES_MIN 65536u
+#define STRANGER_BYTES_FREE   4096u
 /* Answers fill half of the memory that all connections have for them: a connection that holds more
  * than an equal part, and took next to nothing for a second, is closed, so that others are not
- * refused for its sake. Once they fill all of it, its time to read is over. */
+ * refused for its sake. Once they fill all of it, its time to read is over. Those that had no valid
+ * key yet have an eighth of it together: past that, one of them is closed that holds more than
+ * STRANGER_BYTES_FREE. */
 bool http_conn_is_slow_reader(const struct http_conn *conn);
 
 #endif

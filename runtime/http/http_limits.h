@@ -61,6 +61,7 @@ struct http_limits {
     X(BODIES_KEYLESS,  "bodies_keyless",  503, "bodies", "too many bodies of callers without a key are being received") \
     X(BODY_SLOW,       "body_slow",       503, "body",   "the body came more slowly than others, which need its place") \
     X(BODY_LATE,       "body_late",       408, "body",   "the body came too slowly")             \
+    X(STRANGERS,       "strangers",       503, "answers", "callers without a key have too many answers that they do not read") \
     X(HEAD_SIZE,       "head_size",       431, "header", "the headers are too long")             \
     X(HEAD_COUNT,      "head_count",      431, "headers", "too many headers")                    \
     X(HEADS_FULL,      "heads_full",      503, "headers", "too many requests are being received") \
@@ -83,6 +84,7 @@ struct http_stats {
     uint64_t keyless_bytes;   /* Gauge: of buffered_bytes, of callers whom no key names. */
     uint64_t head_bytes;      /* Gauge: heads being received, or with the handlers. */
     uint64_t waiting_bytes;   /* Gauge: answers waiting to be read. */
+    uint64_t stranger_bytes;  /* Gauge: of waiting_bytes, of connections without a valid key yet. */
     uint64_t connections_accepted;
     uint64_t connections_refused;
     uint64_t requests;

@@ -6,9 +6,11 @@
 #include "runtime/base/check.h"
 #include "runtime/base/base64.h"
 #include "runtime/codec/proto_codec.h"
+#include "runtime/http/http_budget.h"
 #include "runtime/http/rpc_call.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
+#include "runtime/http/rpc_refusal.h"
 #include "runtime/http/rpc_status.h"
 #include "runtime/rest/rest_tag.h"
 
@@ -22,6 +24,7 @@ struct fields {
     size_t count;
     char retry_after[12];
     char etag[REST_TAG_BYTES];
+    char keep[32];
     struct error_words words;
 };
 
@@ -51,7 +54,7 @@ static void add_cors(struct fields *fields, const struct rpc_call *call)
     add_text(fields, "access-control-expose-headers",
              "grpc-status, grpc-message, grpc-status-details-bin, retry-after, content-encoding, "
              "grpc-encoding, connect-content-encoding, etag, holdfast-error, holdfast-action, "
-             "www-authenticate");
+             "allow, www-authenticate");
 }
 
 /* A GET may be answered by any cache on the way, unless the answer forbids it: a read would be as
@@ -60,6 +63,24 @@ static void add_no_store(struct fields *fields, const struct rpc_call *call)
 {
     if (call->is_rest)
         add_text(fields, "cache-control", "no-store");
+}
+
+/* Of an answer that its caller may keep for a while; no other cache may, since a key or a token
+ * asked for it. */
+static void add_cache_control(struct fields *fields, const struct rpc_call *call,
+                              const ProtobufCMessage *message)
+{
+    uint32_t keep_s = call->is_rest && message != NULL && call->found != NULL &&
+                              call->found->route->verb == REST_GET
+                          ? rest_keep_s(call->request.method->id, call->request.message, message)
+                          : 0;
+
+    if (keep_s == 0) {
+        add_no_store(fields, call);
+        return;
+    }
+    snprintf(fields->keep, sizeof fields->keep, "private, max-age=%u", keep_s);
+    add_text(fields, "cache-control", fields->keep);
 }
 
 static bool has_envelopes(const struct rpc_call *call)
@@ -191,10 +212,11 @@ static void put_connect_end(struct rpc_call *call, struct buf *scratch,
 
 /* ---- success ---- */
 
-static void add_head(struct fields *fields, const struct rpc_call *call)
+static void add_head(struct fields *fields, const struct rpc_call *call,
+                     const ProtobufCMessage *message)
 {
     add_text(fields, "content-type", rpc_content_type(call->request.protocol, call->request.form));
-    add_no_store(fields, call);
+    add_cache_control(fields, call, message);
     add_cors(fields, call);
 }
 
@@ -227,7 +249,7 @@ static void send_not_modified(struct rpc_call *call, const ProtobufCMessage *mes
     struct fields fields = { .count = 0 };
     struct http_answer answer = { .status = 304 };
 
-    add_no_store(&fields, call);
+    add_cache_control(&fields, call, message);
     add_cors(&fields, call);
     add_etag(&fields, call, message);
     answer.headers = fields.list;
@@ -244,7 +266,7 @@ static void send_unary(struct rpc_call *call, const ProtobufCMessage *message)
     struct fields fields = { .count = 0 };
     struct http_answer answer = { .status = 200 };
 
-    add_head(&fields, call);
+    add_head(&fields, call, message);
     add_etag(&fields, call, message);
     if (payload_finish(call, scratch,
                        is_worth_packing(call, scratch) && rpc_message_may_pack(call)))
@@ -388,7 +410,7 @@ static void fail_grpc(struct rpc_call *call, const Holdfast__V1__ErrorDetail *de
     struct fields fields = { .count = 0 };
     char status[4];
 
-    add_head(&fields, call);
+    add_head(&fields, call, NULL);
     add_grpc_status(&fields, call->server, detail, status);
     add_accepted(&fields, call);
     struct http_answer answer = { .status = http_status,
@@ -439,7 +461,7 @@ static void fail_in_body(struct rpc_call *call, const Holdfast__V1__ErrorDetail 
         put_web_trailers(scratch, detail);
     else
         put_connect_end(call, scratch, detail);
-    add_head(&fields, call);
+    add_head(&fields, call, NULL);
     add_accepted(&fields, call);
     struct http_answer answer = { .status = 200,
                                   .headers = fields.list,
@@ -481,7 +503,7 @@ static void stream_begin(struct rpc_call *call)
 {
     struct fields fields = { .count = 0 };
 
-    add_head(&fields, call);
+    add_head(&fields, call, NULL);
     call->packs = rpc_message_may_pack(call);
     if (call->packs)
         add_packed(&fields, call);
@@ -554,7 +576,11 @@ void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice
     struct fields fields = { .count = 0 };
     bool packs = rpc_message_may_pack(call);
 
-    add_head(&fields, call);
+    if (!http_answer_fits(call->exchange, packs ? packed.size : plain.size)) {
+        rpc_refuse_busy(call, HTTP_REFUSED_STRANGERS);
+        return;
+    }
+    add_head(&fields, call, NULL);
     if (packs)
         add_packed(&fields, call);
     struct http_answer answer = { .status = 200,
@@ -564,19 +590,19 @@ void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice
     end(call, &answer);
 }
 
-void rpc_answer_preflight(struct rpc_call *call)
+void rpc_answer_preflight(struct rpc_call *call, const char *verbs)
 {
     struct fields fields = { .count = 0 };
     struct slice origin = http_header_find(call->exchange, "origin");
 
     add_cors(&fields, call);
     if (rpc_origin_allowed(call->server->cors_origins, origin)) {
-        add_text(&fields, "access-control-allow-methods", "POST");
+        add_text(&fields, "access-control-allow-methods", verbs);
         add_text(&fields, "access-control-allow-headers",
                  "authorization, content-type, content-encoding, connect-protocol-version, "
                  "connect-timeout-ms, connect-content-encoding, connect-accept-encoding, "
                  "grpc-timeout, grpc-encoding, grpc-accept-encoding, holdfast-authority, "
-                 "idempotency-key, traceparent, x-grpc-web, x-user-agent");
+                 "idempotency-key, if-match, if-none-match, traceparent, x-grpc-web, x-user-agent");
         add_text(&fields, "access-control-max-age", "7200");
     }
     struct http_answer answer = { .status = 204,

@@ -338,6 +338,36 @@ static void what_waits_keeps_little_of_its_head(void **state)
     f->keep = false;
 }
 
+/* The description of the API needs no key: callers that do not read it take an eighth of the room
+ * for answers, and leave the rest to those that showed a key. */
+static void documents_leave_room_for_answers(void **state)
+{
+    static const char ask[] = "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+    struct fixture *f = *state;
+
+    f->config.limits.waiting_bytes_max = 8000000;
+    fixture_start(f);
+    struct client stranger = client_connect(f), known = client_connect(f);
+    const struct http_stats *stats = rpc_server_stats(f->server);
+    for (int i = 0; i < 2000 && refused(f, HTTP_REFUSED_STRANGERS) == 0; i++) {
+        for (int n = 0; n < 20; n++)
+            (void)!send(stranger.fd, ask, sizeof ask - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        fixture_settle(f);
+        assert_true(stats->stranger_bytes < 1000000 + 8192);
+    }
+    assert_true(refused(f, HTTP_REFUSED_STRANGERS) > 0);
+    send_head(&known, PATH_BALANCES, "Content-Length: 2\r\n");
+    client_send_text(&known, "{}");
+    assert_true(client_await(f, &known, "HTTP/1.1 ", 1));
+    client_send_text(&known, ask);
+    assert_true(client_await(f, &known, "{\"openapi\":", 1));
+    client_close(&stranger);
+    client_close(&known);
+    fixture_settle(f);
+    assert_int_equal(stats->stranger_bytes, 0);
+    assert_int_equal(stats->waiting_bytes, 0);
+}
+
 static void headers_that_must_be_single_are(void **state)
 {
     static const char *const names[] = { "authorization", "holdfast-authority", "idempotency-key",
@@ -424,6 +454,7 @@ int main(void)
         TEST(a_slow_body_loses_to_a_fast_one),
         TEST(heads_have_budgets),
         TEST(what_waits_keeps_little_of_its_head),
+        TEST(documents_leave_room_for_answers),
         TEST(headers_that_must_be_single_are),
         TEST(http_2_begins_with_its_preface),
         TEST(bytes_that_are_no_text_are_escaped),

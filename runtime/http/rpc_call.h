@@ -80,8 +80,8 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
                       const char *body);
 /* JSON that never changes; `packed` is the same by gzip, for callers who take it. */
 void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice packed);
-/* The answer to an OPTIONS request. */
-void rpc_answer_preflight(struct rpc_call *call);
+/* The answer to an OPTIONS request about a path that has these verbs. */
+void rpc_answer_preflight(struct rpc_call *call, const char *verbs);
 
 /* ---- rpc_error.c: bodies of errors ---- */
 /* {"code":..., "message":..., "details":[...]}, with Connect's name of the code. Plain JSON has

@@ -54,8 +54,14 @@ static void refuse_path(struct rpc_call *call, const struct rest_found *found)
     refuse(call, CODE(UNIMPLEMENTED), &flaw, 404);
 }
 
+/* A preflight brings no key and asks for nothing else. */
 static void refuse_verb(struct rpc_call *call, const char *allow)
 {
+    if (call->server->cors_origins != NULL &&
+        slice_equal(call->exchange->method, SLICE_LITERAL("OPTIONS"))) {
+        rpc_answer_preflight(call, allow);
+        return;
+    }
     struct rest_flaw flaw = { .message = "this path does not have this verb",
                               .field = ":method",
                               .limit = allow,
@@ -123,10 +129,12 @@ static bool find_route(struct rpc_call *call, struct rest_found *found)
 /* Without a key: it says no more than the sources do. */
 static void answer_document(struct rpc_call *call)
 {
-    if (slice_equal(call->exchange->method, SLICE_LITERAL("GET")))
+    const struct slice method = call->exchange->method;
+
+    if (slice_equal(method, SLICE_LITERAL("GET")) || slice_equal(method, SLICE_LITERAL("HEAD")))
         rpc_answer_document(call, rest_openapi(), rest_openapi_packed());
     else
-        refuse_verb(call, "GET");
+        refuse_verb(call, "GET, HEAD");
 }
 
 bool rpc_rest_open(struct rpc_call *call)

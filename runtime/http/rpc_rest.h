@@ -4,7 +4,8 @@
  * Requests and answers are plain JSON. Private to runtime/http.
  *
  * A path that there is not is 404, a verb that it does not have 405 with Allow; a stale If-Match
- * is 412, a refusal by the state of things 409.
+ * is 412, a refusal by the state of things 409. Of a path that there is, a browser may ask by
+ * OPTIONS which verbs a page of an allowed origin may use.
  */
 #ifndef RUNTIME_HTTP_RPC_REST_H
 #define RUNTIME_HTTP_RPC_REST_H

@@ -65,8 +65,9 @@ static const struct {
     { "GET", "/v1/nothing/at/all", "", 404, "\r\n", "\"field\":\":path\"" },
     { "GET", "/v1/clutser", "", 404, "\r\n", "did you mean /v1/cluster?" },
     { "GET", "/v1", "", 404, "\r\n", "no such path" },
-    { "DELETE", "/v1/players/ada", "", 405, "allow: GET, PATCH\r\n", "\"field\":\":method\"" },
-    { "OPTIONS", "/v1/cluster", "", 405, "allow: GET\r\n", "\"limit\":\"GET\"" },
+    { "DELETE", "/v1/players/ada", "", 405, "allow: GET, HEAD, PATCH\r\n",
+      "\"field\":\":method\"" },
+    { "OPTIONS", "/v1/cluster", "", 405, "allow: GET, HEAD\r\n", "\"limit\":\"GET, HEAD\"" },
     { "GET", "/v1/players/ada:grant", "", 405, "allow: POST\r\n", "\"value\":\"GET\"" },
     { "GET", "/v1/players/%zz", "", 400, "\r\n", "\"field\":\"player_id\"" },
     { "GET", "/v1/players/../items", "", 400, "\r\n", "\"field\":\"player_id\"" },
@@ -78,6 +79,9 @@ static const struct {
     { "GET", "/v1/players/ada%00", "", 400, "\r\n", "U+0000" },
     { "GET", "/v1/players/ada%ff", "", 400, "\r\n", "\"field\":\"player_id\"" },
     { "GET", "/v1/players/ada", "{}", 400, "\r\n", "\"field\":\"body\"" },
+    { "DELETE", "/v1/favorites/g1", "{}", 400, "\r\n",
+      "body: this verb takes no body; its fields are the query's" },
+    { "GET", "/v1/favorites/g1", "", 405, "allow: POST, DELETE\r\n", "\"field\":\":method\"" },
     { "POST", "/v1/players/ada:grant", "{\"playerId\":\"bob\"}", 400, "\r\n",
       "\"field\":\"player_id\"" },
     { "POST", "/v1/players/ada:grant", "{\"plyerId\":\"bob\"}", 400, "\r\n",
@@ -97,15 +101,88 @@ static void what_is_wrong_is_said_in_plain_json(void **state)
     assert_int_equal(f->requests, 0);
 }
 
-static void a_head_request_is_refused_without_a_body(void **state)
+static void a_head_request_is_a_get_without_the_body(void **state)
 {
     struct fixture *f = *state;
 
     fixture_start(f);
-    struct told told = ask(f, "HEAD", "/v1/cluster", "");
-    assert_int_equal(told.status, 405);
-    assert_true(told_has(&told, "allow: GET\r\n"));
+    struct told told = ask(f, "HEAD", "/v1/players/ada/balances", "");
+    assert_int_equal(told.status, 200);
+    assert_true(told_has(&told, "etag: \"3\"\r\n"));
     assert_int_equal(told.body.size, 0);
+    assert_int_equal(f->requests, 1);
+    told_deinit(&told);
+    told = ask(f, "HEAD", "/v1/players/ada:grant", "");
+    assert_int_equal(told.status, 405);
+    assert_true(told_has(&told, "allow: POST\r\n"));
+    assert_int_equal(told.body.size, 0);
+    told_deinit(&told);
+}
+
+/* Fetch, "CORS protocol": a preflight brings no key, and is answered for the path's own verbs. */
+static void a_page_of_an_allowed_origin_may_use_the_verbs_of_a_path(void **state)
+{
+    struct fixture *f = *state;
+    struct asked asked = { .verb = "OPTIONS",
+                           .path = "/v1/favorites/g1",
+                           .headers = "Origin: https://games.example\r\n"
+                                      "Access-Control-Request-Method: POST\r\n" };
+
+    f->config.cors_origins = "https://games.example";
+    fixture_start(f);
+    struct told told = fixture_ask(f, &asked);
+    assert_int_equal(told.status, 204);
+    assert_true(told_has(&told, "access-control-allow-origin: https://games.example\r\n"));
+    assert_true(told_has(&told, "access-control-allow-methods: POST, DELETE\r\n"));
+    assert_true(told_has(&told, "idempotency-key, if-match, if-none-match"));
+    assert_true(told_has(&told, "vary: Origin\r\n"));
+    assert_false(told_has(&told, "access-control-allow-credentials"));
+    told_deinit(&told);
+    asked.headers = "Origin: https://other.example\r\n";
+    told = fixture_ask(f, &asked);
+    assert_int_equal(told.status, 204);
+    assert_false(told_has(&told, "access-control-allow-origin"));
+    assert_false(told_has(&told, "access-control-allow-methods"));
+    told_deinit(&told);
+    asked.path = "/v1/nothing";
+    told = fixture_ask(f, &asked);
+    assert_int_equal(told.status, 404);
+    told_deinit(&told);
+    assert_int_equal(f->requests, 0);
+    asked.verb = "GET";
+    asked.path = "/v1/players/ada/balances";
+    asked.headers = "Origin: https://games.example\r\n";
+    told = fixture_ask(f, &asked);
+    assert_int_equal(told.status, 200);
+    assert_true(told_has(&told, "access-control-allow-origin: https://games.example\r\n"));
+    assert_true(told_has(&told, "access-control-expose-headers: "));
+    assert_false(told_has(&told, "access-control-allow-credentials"));
+    told_deinit(&told);
+}
+
+/* Of counts alone, for the caller alone, and not of what was to be fresh. */
+static void an_answer_is_kept_where_idl_says_so(void **state)
+{
+    static const struct {
+        const char *path;
+        const char *line;
+    } cases[] = {
+        { "/v1/games/g1/favorites/count", "cache-control: private, max-age=2\r\n" },
+        { "/v1/games/g1/favorites/count?fresh=true", "cache-control: no-store\r\n" },
+        { "/v1/favorites/counts?game_ids=a&game_ids=b", "cache-control: private, max-age=2\r\n" },
+        { "/v1/users/ada/balances", "cache-control: no-store\r\n" },
+    };
+    struct fixture *f = *state;
+
+    fixture_start(f);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct told told = ask(f, "GET", cases[i].path, "");
+        assert_int_equal(told.status, 200);
+        assert_true(told_has(&told, cases[i].line));
+        told_deinit(&told);
+    }
+    struct told told = ask(f, "POST", "/v1/favorites:batchGetCounts", "{}");
+    assert_true(told_has(&told, "cache-control: no-store\r\n"));
     told_deinit(&told);
 }
 
@@ -363,15 +440,18 @@ static void the_document_needs_no_key(void **state)
     assert_true(told.body.size < plain / 4);
     told_deinit(&told);
     told = ask(f, "POST", "/openapi.json", "{}");
-    assert_refused(&told, 405, "allow: GET\r\n", "\"field\":\":method\"");
+    assert_refused(&told, 405, "allow: GET, HEAD\r\n", "\"field\":\":method\"");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_wrong_is_said_in_plain_json, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_head_request_is_refused_without_a_body, set_up,
+        cmocka_unit_test_setup_teardown(a_head_request_is_a_get_without_the_body, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_page_of_an_allowed_origin_may_use_the_verbs_of_a_path,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_answer_is_kept_where_idl_says_so, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_body_has_to_be_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_broken_head_is_answered_in_plain_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(path_query_and_headers_reach_the_handler, set_up,

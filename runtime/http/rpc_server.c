@@ -301,7 +301,7 @@ static void answer_other(struct rpc_call *call, struct slice name)
         (is_method(exchange, "GET") || is_method(exchange, "HEAD")))
         answer_healthz(call);
     else if (is_method(exchange, "OPTIONS") && server->cors_origins != NULL)
-        rpc_answer_preflight(call);
+        rpc_answer_preflight(call, "POST");
     else if (find_method(server, name) == NULL && !slice_equal(name, SLICE_LITERAL(HEALTH_CHECK)))
         fail_no_method(call, name);
     else if (!is_method(exchange, "POST"))

@@ -57,13 +57,33 @@ static void mark_named(struct making *making, const ProtobufCFieldDescriptor *fi
 
 /* ---- the query as a list ---- */
 
+/* What callers say for a field that the idl names otherwise. */
+static const struct alias {
+    const char *said;
+    const char *name;
+} aliases[] = {
+    { "limit", "page_size" },
+    { "user_id", "player_id" },
+    { "game_id", "target_id" },
+    { "game_ids", "target_ids" },
+};
+
+/* The name in the idl, of a field that the request has. */
+static struct slice without_alias(const struct making *making, struct slice name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(aliases); i++) {
+        struct slice meant = slice_from_text(aliases[i].name);
+        if (slice_equal(name, slice_from_text(aliases[i].said)) &&
+            find_field(making->type, name) == NULL && find_field(making->type, meant) != NULL)
+            return meant;
+    }
+    return name;
+}
+
 static err read_name(struct making *making, struct slice name, struct parameter *parameter)
 {
-    struct slice rest = name;
+    struct slice rest = without_alias(making, name);
 
-    if (slice_equal(name, SLICE_LITERAL("limit")) && find_field(making->type, name) == NULL &&
-        find_field(making->type, SLICE_LITERAL("page_size")) != NULL)
-        rest = SLICE_LITERAL("page_size");
     while (rest.data != NULL) {
         if (parameter->part_count == REST_DEPTH_MAX)
             return refuse(making, "a name in the query has too many parts", name,

@@ -29,7 +29,8 @@ struct rest_head {
 
 /*
  * Appends {"player_id":"ada","page_size":"10"} to `out`. Names in the query are those of the idl,
- * with dots into messages; `limit` stands for page_size. A repeated field may come several times.
+ * with dots into messages; some have another name as well (`limit` for page_size). A repeated field
+ * may come several times.
  *
  * ERR_INVALID: *ret_flaw says why. `out` may have grown then.
  */

@@ -57,6 +57,10 @@ static void path_and_query_become_one_object(void **state)
                 "{\"player_id\":\"ada\",\"page_size\":\"10\",\"kind\":\"sword\"}");
     assert_head("/v1/players/ada/items", "limit=10&",
                 "{\"player_id\":\"ada\",\"page_size\":\"10\"}");
+    assert_head("/v1/users/ada/favorites", "limit=10",
+                "{\"player_id\":\"ada\",\"page_size\":\"10\"}");
+    assert_head("/v1/favorites/status", "user_id=ada&game_ids=a&game_ids=b",
+                "{\"player_id\":\"ada\",\"target_ids\":[\"a\",\"b\"]}");
     assert_head("/v1/players/a%22%5C%0Ab/items", "kind=%22+%2B",
                 "{\"player_id\":\"a\\\"\\\\\\u000ab\",\"kind\":\"\\\" +\"}");
     assert_head("/v1/players/ada", "include=sections&settled=true&include=items",
@@ -82,6 +86,8 @@ static void what_no_query_may_say_is_named(void **state)
         { "kind.x=1", "kind" },
         { "kind=a&kind=b", "kind" },
         { "limit=1&page_size=1", "page_size" },
+        { "user_id=bob", "player_id" },
+        { "game_id=g", "game_id" },
         { "player_id=bob", "player_id" },
         { "kind", "kind" },
         { "kind=%zz", "kind" },

@@ -190,9 +190,17 @@ static void allow(struct rest_found *found, uint32_t verbs)
 
     for (unsigned i = 0; i < REST_VERBS; i++) {
         if ((verbs & 1u << i) != 0)
-            size += (size_t)snprintf(found->allow + size, sizeof found->allow - size, "%s%s",
-                                     size > 0 ? ", " : "", verb_names[i]);
+            size += (size_t)snprintf(found->allow + size, sizeof found->allow - size, "%s%s%s",
+                                     size > 0 ? ", " : "", verb_names[i],
+                                     i == REST_GET ? ", HEAD" : "");
     }
+}
+
+/* RFC 9110, section 9.3.2: the same without the body, which the server leaves out by itself. */
+static bool verb_fits(enum rest_verb wanted, struct slice given)
+{
+    return slice_equal(given, slice_from_text(verb_names[wanted])) ||
+           (wanted == REST_GET && slice_equal(given, SLICE_LITERAL("HEAD")));
 }
 
 static enum rest_result malformed(struct rest_flaw *flaw, const char *message, struct slice name,
@@ -248,7 +256,7 @@ enum rest_result rest_route_find(struct slice verb, struct slice path, struct ar
         if (!fits)
             continue;
         verbs |= 1u << route->verb;
-        if (slice_equal(verb, slice_from_text(verb_names[route->verb])))
+        if (verb_fits(route->verb, verb))
             ret_found->route = route;
     }
     if (ret_found->route != NULL)

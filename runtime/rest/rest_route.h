@@ -14,7 +14,7 @@
 #include "runtime/base/arena.h"
 
 #define REST_SEGMENTS_MAX 8u   /* Of a path. */
-#define REST_ALLOW_BYTES  32u  /* "GET, POST, PUT, PATCH, DELETE", and a NUL. */
+#define REST_ALLOW_BYTES  40u  /* "GET, HEAD, POST, PUT, PATCH, DELETE", and a NUL. */
 #define REST_SHOWN_BYTES  160u /* Of a route, for people. */
 
 enum rest_verb { REST_GET, REST_POST, REST_PUT, REST_PATCH, REST_DELETE, REST_VERBS };
@@ -69,8 +69,8 @@ void rest_route_show(const struct rest_route *route, char ret_text[REST_SHOWN_BY
 /* Whether a path belongs to REST at all, found or not; that of the document does. */
 bool rest_path_is_rest(struct slice path);
 
-/* `verb` as HTTP has it; `path` begins with a slash and has no query. *ret_found is filled as the
- * result says. */
+/* `verb` as HTTP has it: HEAD finds what GET does. `path` begins with a slash and has no query.
+ * *ret_found is filled as the result says. */
 enum rest_result rest_route_find(struct slice verb, struct slice path, struct arena *arena,
                                  struct rest_found *ret_found, struct rest_flaw *ret_flaw);
 

@@ -118,11 +118,11 @@ static void a_path_under_another_verb_says_which_there_are(void **state)
     (void)state;
 
     assert_int_equal(find("DELETE", "/v1/players/ada"), REST_NO_VERB);
-    assert_string_equal(found.allow, "GET, PATCH");
-    assert_int_equal(find("HEAD", "/v1/players/ada/items"), REST_NO_VERB);
-    assert_non_null(strstr(found.allow, "GET"));
+    assert_string_equal(found.allow, "GET, HEAD, PATCH");
+    assert_found("HEAD", "/v1/players/ada/items", METHOD_LIST_ITEMS);
+    assert_int_equal(find("HEAD", "/v1/players/ada:grant"), REST_NO_VERB);
     assert_int_equal(find("OPTIONS", "/v1/cluster"), REST_NO_VERB);
-    assert_string_equal(found.allow, "GET");
+    assert_string_equal(found.allow, "GET, HEAD");
     assert_int_equal(find("get", "/v1/cluster"), REST_NO_VERB);
 }
 
@@ -206,6 +206,20 @@ static void what_is_no_path_says_what_was_meant(void **state)
     }
 }
 
+static void a_method_may_have_several_routes(void **state)
+{
+    (void)state;
+
+    assert_found("PUT", "/v1/players/ada/favorites/g1", METHOD_FAVORITE);
+    assert_found("POST", "/v1/favorites/g1", METHOD_FAVORITE);
+    assert_value(0, "target_id", "g1");
+    assert_found("DELETE", "/v1/favorites/g1", METHOD_UNFAVORITE);
+    assert_found("GET", "/v1/favorites/status", METHOD_BATCH_GET_STATUS);
+    assert_found("POST", "/v1/favorites/status", METHOD_FAVORITE); /* A game may be called so. */
+    assert_int_equal(find("GET", "/v1/favorites/g1"), REST_NO_VERB);
+    assert_string_equal(found.allow, "POST, DELETE");
+}
+
 static void users_are_players(void **state)
 {
     (void)state;
@@ -250,6 +264,8 @@ static bool is_named_read(const char *name)
     static const char *const verbs[] = { "Get", "List", "Read", "Trace", "Check", "Watch", "Diff" };
 
     name = strchr(name, '/') + 1;
+    if (strncmp(name, "Batch", 5) == 0)
+        name += 5;
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
         if (strncmp(name, verbs[i], strlen(verbs[i])) == 0)
             return true;
@@ -291,6 +307,7 @@ int main(void)
         cmocka_unit_test_teardown(ids_are_decoded_once, tear_down),
         cmocka_unit_test_teardown(malformed_ids_are_refused_by_the_name_of_their_field, tear_down),
         cmocka_unit_test_teardown(what_is_no_path_says_what_was_meant, tear_down),
+        cmocka_unit_test_teardown(a_method_may_have_several_routes, tear_down),
         cmocka_unit_test_teardown(users_are_players, tear_down),
         cmocka_unit_test(only_paths_under_v1_are_rest),
         cmocka_unit_test(idl_calls_those_methods_reads_that_are),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rest/rest_tables.h"
 #include "runtime/base/check.h"
 
 /* ---- of an answer ---- */
@@ -40,6 +41,25 @@ static bool tag_of_version(const ProtobufCMessage *message, char ret_tag[REST_TA
     return true;
 }
 
+static bool is_set(const ProtobufCMessage *message, const char *name)
+{
+    const void *found = find_value(message, name, PROTOBUF_C_TYPE_BOOL);
+
+    return found != NULL && *(const protobuf_c_boolean *)found;
+}
+
+static bool tag_of_count(const ProtobufCMessage *count, char ret_tag[REST_TAG_BYTES])
+{
+    const void *found = find_value(count, "count", PROTOBUF_C_TYPE_UINT64);
+    uint64_t number;
+
+    if (found == NULL || is_set(count, "stale"))
+        return false;
+    memcpy(&number, found, sizeof number);
+    snprintf(ret_tag, REST_TAG_BYTES, "W/\"n%" PRIu64 "\"", number);
+    return true;
+}
+
 bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
 {
     const ProtobufCMessage *profile = find_message(answer, "profile");
@@ -51,10 +71,46 @@ bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
     const void *found = find_value(answer, "as_of", PROTOBUF_C_TYPE_STRING);
     const char *as_of = found != NULL ? *(char *const *)found : NULL;
     if (as_of == NULL || as_of[0] == 0)
-        return false;
+        return tag_of_count(find_message(answer, "count"), ret_tag);
     CHECK(strlen(as_of) < AS_OF_TEXT_SIZE);
     snprintf(ret_tag, REST_TAG_BYTES, "W/\"%s\"", as_of);
     return true;
+}
+
+/* ---- how long it is kept ---- */
+
+static const uint32_t kept_s[METHOD_ID_MAX + 1] = {
+#define KEPT_ROW(method, seconds) [METHOD_##method] = (seconds),
+    REST_KEPT(KEPT_ROW)
+#undef KEPT_ROW
+};
+
+/* One of the messages in a list. */
+static bool has_stale_part(const ProtobufCMessage *answer)
+{
+    for (unsigned i = 0; i < answer->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &answer->descriptor->fields[i];
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE || field->label != PROTOBUF_C_LABEL_REPEATED)
+            continue;
+        size_t count =
+            *(const size_t *)(const void *)((const char *)answer + field->quantifier_offset);
+        ProtobufCMessage *const *parts =
+            *(ProtobufCMessage *const *const *)(const void *)((const char *)answer + field->offset);
+        for (size_t j = 0; j < count; j++) {
+            if (is_set(parts[j], "stale"))
+                return true;
+        }
+    }
+    return false;
+}
+
+uint32_t rest_keep_s(enum method_id method, const ProtobufCMessage *request,
+                     const ProtobufCMessage *answer)
+{
+    if (kept_s[method] == 0 || answer == NULL || is_set(request, "fresh") ||
+        is_set(find_message(answer, "count"), "stale") || has_stale_part(answer))
+        return 0;
+    return kept_s[method];
 }
 
 /* ---- of a request ---- */

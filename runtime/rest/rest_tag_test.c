@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/favorites.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "runtime/base/check.h"
@@ -66,6 +67,53 @@ static void else_the_token_is(void **state)
     assert_tag(&entries.base, wanted);
 }
 
+/* Whenever it was read; but a stale one is never "not modified". */
+static void of_a_count_the_number_is(void **state)
+{
+    Holdfast__V1__TargetCount count = HOLDFAST__V1__TARGET_COUNT__INIT;
+    Holdfast__V1__GetCountResponse answer = HOLDFAST__V1__GET_COUNT_RESPONSE__INIT;
+    char tag[REST_TAG_BYTES];
+    (void)state;
+
+    assert_false(rest_tag_of(&answer.base, tag));
+    answer.count = &count;
+    assert_tag(&answer.base, "W/\"n0\"");
+    count.count = 12;
+    count.as_of_from_ms = 7;
+    assert_tag(&answer.base, "W/\"n12\"");
+    count.stale = true;
+    assert_false(rest_tag_of(&answer.base, tag));
+}
+
+static void what_is_stale_or_was_to_be_fresh_is_not_kept(void **state)
+{
+    Holdfast__V1__TargetCount count = HOLDFAST__V1__TARGET_COUNT__INIT;
+    Holdfast__V1__TargetCount other = HOLDFAST__V1__TARGET_COUNT__INIT;
+    Holdfast__V1__TargetCount *counts[] = { &other, &count };
+    Holdfast__V1__GetCountRequest one = HOLDFAST__V1__GET_COUNT_REQUEST__INIT;
+    Holdfast__V1__GetCountResponse answer = HOLDFAST__V1__GET_COUNT_RESPONSE__INIT;
+    Holdfast__V1__BatchGetCountsRequest batch = HOLDFAST__V1__BATCH_GET_COUNTS_REQUEST__INIT;
+    Holdfast__V1__BatchGetCountsResponse all = HOLDFAST__V1__BATCH_GET_COUNTS_RESPONSE__INIT;
+    Holdfast__V1__GetBalancesRequest ask = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+    Holdfast__V1__GetBalancesResponse balances = HOLDFAST__V1__GET_BALANCES_RESPONSE__INIT;
+    (void)state;
+
+    answer.count = &count;
+    all.counts = counts;
+    all.n_counts = 2;
+    assert_int_equal(rest_keep_s(METHOD_GET_COUNT, &one.base, &answer.base), 2);
+    assert_int_equal(rest_keep_s(METHOD_BATCH_GET_COUNTS, &batch.base, &all.base), 2);
+    assert_int_equal(rest_keep_s(METHOD_GET_BALANCES, &ask.base, &balances.base), 0);
+    count.stale = true;
+    assert_int_equal(rest_keep_s(METHOD_GET_COUNT, &one.base, &answer.base), 0);
+    assert_int_equal(rest_keep_s(METHOD_BATCH_GET_COUNTS, &batch.base, &all.base), 0);
+    count.stale = false;
+    one.fresh = true;
+    batch.fresh = true;
+    assert_int_equal(rest_keep_s(METHOD_GET_COUNT, &one.base, &answer.base), 0);
+    assert_int_equal(rest_keep_s(METHOD_BATCH_GET_COUNTS, &batch.base, &all.base), 0);
+}
+
 static void tags_are_compared_without_their_weakness(void **state)
 {
     static const struct {
@@ -108,6 +156,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_is_the_tag_where_it_tells_all),
         cmocka_unit_test(else_the_token_is),
+        cmocka_unit_test(of_a_count_the_number_is),
+        cmocka_unit_test(what_is_stale_or_was_to_be_fresh_is_not_kept),
         cmocka_unit_test(tags_are_compared_without_their_weakness),
         cmocka_unit_test(what_is_no_list_of_tags_is_told_apart),
     };

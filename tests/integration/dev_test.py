@@ -1,5 +1,6 @@
 """`holdfast dev`: every process that dies comes back, and each line says when, which, why and where its output is."""
 
+import http.client
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 from client import uuid7
 from cluster import BIN, DevCluster, die_with_parent, wait_for
@@ -53,6 +55,28 @@ class DevTest(unittest.TestCase):
     def check_gone(self, pids):
         for pid in pids:
             self.assertFalse(alive(pid), "a process was left behind")
+
+
+class Pages(DevTest):
+    """Where anyone on this machine may call, so may a page in its browser, but for what browsers tell of it."""
+
+    def ask_etcd(self, headers):
+        url = urllib.parse.urlsplit(self.cluster.state()["etcd"])
+        conn = http.client.HTTPConnection(url.hostname, url.port, timeout=10)
+        self.addCleanup(conn.close)
+        conn.request("POST", "/v3/kv/range", '{"key":"AA==","range_end":"AA=="}',
+                     {"content-type": "text/plain"} | headers)
+        answer = conn.getresponse()
+        answer.read()
+        return answer.status, answer.headers.get("access-control-allow-origin")
+
+    def test_a_page_cannot_read_etcd(self):
+        self.dev("--nodes", "1")
+        self.assertEqual(self.ask_etcd({}), (200, None))
+        self.assertEqual(self.ask_etcd({"host": "localhost:1"})[0], 200)
+        for host in ("evil.example", "127.0.0.1.evil.example:2379"):  # A name that points to this machine.
+            self.assertEqual(self.ask_etcd({"host": host})[0], 421, host)
+        self.assertEqual(self.ask_etcd({"origin": "http://evil.example"}), (200, None))
 
 
 class ComesBack(DevTest):

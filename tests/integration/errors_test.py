@@ -6,6 +6,7 @@ no test brings about fails the last test, and so does an error that is not promi
 
 import base64
 import concurrent.futures
+import gzip
 import hmac
 import json
 import signal
@@ -30,8 +31,6 @@ RPC_TEST = ("runtime/http/rpc_test.c",
             "an_answer_that_cannot_be_read_is_unknown_or_a_bug_as_the_method_says")
 UNIT = {
     ("INTERNAL", False): RPC_TEST,  # Of every method that promises it.
-    ("OUTCOME_UNKNOWN", False): RPC_TEST,
-    ("TOO_LARGE", False): ("runtime/http/rpc_refusal_test.c", "TOO_LARGE"),
     ("CANCELED", False): ("router/rpc/router_test.c", "goes_away_is_cancelled"),
     ("OPERATION_EXPIRED", True): (
         "node/rpc/admin_repair_player_test.c", "a_lost_outcome_is_never_carried_out_again"),
@@ -41,6 +40,8 @@ UNIT_OF_METHOD = {
     ("AdminService/RepairPlayer", "INVALID_ARGUMENT", True): (
         "node/rpc/admin_repair_player_test.c", "ERROR(INVALID_ARGUMENT)"),
     ("MailboxService/ClaimMail", "INVALID_ARGUMENT", True): (
+        "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
+    ("LedgerService/ReverseEntry", "INVALID_ARGUMENT", True): (
         "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
     **{(f"FavoritesService/{method}", "NOT_FOUND", True): (
         "node/rpc/favorites_favorite_test.c", "a_collection_that_is_deleted_meanwhile_refuses_at_apply")
@@ -52,6 +53,27 @@ UNIT_OF_METHOD = {
     ("BackupService/FinishRestore", "VERSION_CONFLICT", False): (
         "node/rpc/backup_restore_test.c", "refused_as(w, ERROR(VERSION_CONFLICT))"),
 }
+# They read etcd first, and are UNAVAILABLE when that is silent; or they tell what they know without it.
+OF_ETCD = {
+    "SessionService/RegisterServer": {"name": "unheard"},
+    "AdminService/MoveShard": {"shard": 0, "from": "node-1", "to": "node-2"},
+    "AdminService/ChangeNode": {"node": "node-1", "want": "drain"},
+    "AdminService/RebalanceShards": {},
+    "AdminService/AcceptEtcdRestore": {},
+    "AdminService/GetCluster": {},
+    "AdminService/GetServiceInfo": {},
+    "AdminService/ListServers": {},
+    "AdminService/ListProcesses": {},
+    "AdminService/ListShards": {},
+    "AdminService/ListIncidents": {},
+    "AdminService/GetLoad": {},
+}
+# OUTCOME_UNKNOWN of these needs an etcd that falls silent between a read and a write; a batch tells it of its elements.
+for name in ("SessionService/RegisterServer", "SessionService/BatchStartSession", "SessionService/BatchEndSession",
+             "ProfileService/BatchUpdateProfile", "LedgerService/BatchGrant", "AdminService/SetPolicy",
+             "AdminService/MoveShard", "AdminService/ChangeNode", "AdminService/RebalanceShards",
+             "AdminService/AcceptEtcdRestore", "BackupService/PrepareRestore"):
+    UNIT_OF_METHOD[(name, "OUTCOME_UNKNOWN", False)] = RPC_TEST
 # Given when two callers change one record of etcd within the same milliseconds, or when etcd holds
 # what no process wrote: nothing brings these about on purpose.
 RACES = {
@@ -241,6 +263,17 @@ class Errors(ClusterTest):
                     ("DEADLINE_EXCEEDED", b"{}", {"connect-timeout-ms": "0"})):
                 with self.subTest(method=method, code=code):
                     self.assertEqual(self.raw(self.cluster.endpoint, method, body, headers), code)
+
+    def test_a_too_large(self):
+        """For what the method takes: as sent, or unpacked."""
+        padded = b'{"pad": "%s"}' % (b"x" * (5 << 20))
+        packed = gzip.compress(padded)
+        for method in api.PROMISED:
+            with self.subTest(method=method):
+                body, headers = packed, {"content-encoding": "gzip"}
+                if method in STREAMS:
+                    body, headers = padded[:64 << 10], {}
+                self.assertEqual(self.raw(self.cluster.endpoint, method, body, headers), "TOO_LARGE")
 
     def test_a_keys(self):
         readers = [self.key(f"reader-{scope[5:]}", "--scopes", scope)
@@ -564,6 +597,8 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", "FavoritesService/BatchGetStatus", {
             "playerId": self.player, "targetIds": ["pong"], "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/ListByTarget", {"targetId": "pong", "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/GetCount", {"targetId": "pong", "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/BatchGetCounts", {"targetIds": ["pong"], "collection": "none"})
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)
@@ -598,6 +633,42 @@ class Errors(ClusterTest):
                 concurrent.futures.wait(done)
             finally:
                 frozen.signal(signal.SIGCONT)
+
+    def test_y_no_one_answers(self):
+        """Sent, and nothing came back: whatever a process does that is frozen may have been done."""
+        unheard = {"kind": "counter", "name": "unheard", "opId": uuid7()}
+        writes = {method: self.write(method) for method in PLAYER_WRITES}
+        writes["SessionService/StartSession"] = {
+            "playerId": self.player, "opId": uuid7(), "incarnation": self.server, "mode": "fail"}
+        writes["OperationService/ResolveOperation"] = {
+            "entity": f"player:{self.player}", "opId": uuid7(), "seal": True}
+        for method, more in STAFF_WRITES.items():
+            writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN, "reason": "test"} | more
+        for method, route in ROUTES.items():
+            if route == "SHARD_WRITE" and method in api.PROMISED:
+                writes[method] = {"shard": 0}
+        for verb, more in (("Put", {"body": {"counter": {"maxValue": 5}}}), ("Rollback", {"version": 1}),
+                           ("Delete", {})):
+            writes[f"DefinitionService/{verb}Definition"] = unheard | more
+        writes["SessionService/UnregisterServer"] = {"incarnation": self.client.register("unheard")}
+        policy = self.client.call("AdminService/GetCluster", {})["policy"]
+        calls = writes | OF_ETCD | {"AdminService/SetPolicy": {"policy": policy | {"version": policy["version"] + 1}}}
+        frozen = [*self.cluster.nodes, *self.cluster.coordinators, self.cluster.etcd]
+        with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+            for process in frozen:
+                process.signal(signal.SIGSTOP)
+            try:
+                told = {method: pool.submit(self.outcome, method, request, 1000)
+                        for method, request in calls.items()}
+                concurrent.futures.wait(told.values())
+            finally:
+                for process in frozen:
+                    process.signal(signal.SIGCONT)
+        codes = {method: code.result() for method, code in told.items()}  # Each was answered in time.
+        self.assertEqual({method: codes[method] for method in writes},
+                         {method: "OUTCOME_UNKNOWN" for method in writes})
+        for method in OF_ETCD:
+            self.assertIn(codes[method], (None, "UNAVAILABLE"), method)
 
     def quietly(self, method, request):
         try:

@@ -6,10 +6,12 @@ import json
 import os
 import socket
 import struct
+import subprocess
 import threading
 import time
 
 from client import Client, uuid7
+from cluster import BIN, wait_for
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, _, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
@@ -52,6 +54,25 @@ def post(path, body, *headers, length=None):
     if length is not False:
         lines.append(f"Content-Length: {len(body) if length is None else length}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def issue_keys(cluster, *wanted):
+    """The keys of (name, scopes); the router knows them."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("HOLDFAST_")}
+    environment |= {"HOLDFAST_ETCD": cluster.etcd_url, "HOLDFAST_CLUSTER": "it"}
+    keys = [json.loads(subprocess.run(
+        [BIN / "holdfast", "key", "issue", name, "--scopes", scopes, "-o", "json"],
+        env=environment, capture_output=True, text=True, check=True).stdout)["key"]
+            for name, scopes in wanted]
+
+    def is_known(key):
+        status, _, _ = Client(cluster.endpoint, key).post(
+            "/holdfast.v1.LedgerService/GetBalances", '{"playerId":"stranger"}')
+        return status != 401
+    for key in keys:
+        wait_for("the keys to be known", lambda key=key: is_known(key))
+    return keys
 
 
 class Raw:

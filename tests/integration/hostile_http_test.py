@@ -7,15 +7,13 @@ within its budgets, and goes back to the system afterwards.
 
 import json
 import multiprocessing
-import os
-import subprocess
 import time
 import unittest
 
 from client import Client, Unanswered, uuid7
-from cluster import BIN, Cluster, ClusterTest, wait_for
+from cluster import Cluster, ClusterTest, wait_for
 from hostile import (DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, HEADERS, PREFACE, SETTINGS,
-                     WINDOW_UPDATE, Raw, bearer, field, frame, grpc_body,
+                     WINDOW_UPDATE, Raw, bearer, field, frame, grpc_body, issue_keys,
                      machine_is_busy, post, post_headers)
 
 MIB = 1 << 20
@@ -92,11 +90,9 @@ class HostileHttp(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.keys = [cls.issue(f"key-{number}", "payments") for number in range(7)]
-        cls.reader = cls.issue("dashboard", "read")
+        *cls.keys, cls.reader = issue_keys(
+            cls.cluster, *((f"key-{number}", "payments") for number in range(7)), ("dashboard", "read"))
         caller = Client(cls.cluster.endpoint, cls.keys[0])
-        for key in (*cls.keys, cls.reader):
-            wait_for("the keys to be known", lambda key=key: cls.is_known(key))
         cls.bystander = Bystander(cls.cluster.endpoint, cls.keys[0])
         cls.bystander.__enter__()
         cls.addClassCleanup(cls.bystander.__exit__, None, None, None)
@@ -108,20 +104,6 @@ class HostileHttp(ClusterTest):
         print(f"baseline: p99 {cls.baseline_s * 1000:.1f} ms, "
               f"router {cls.before_bytes / MIB:.1f} MiB", flush=True)
         caller.drop()
-
-    @classmethod
-    def issue(cls, name, scopes):
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("HOLDFAST_")}
-        environment |= {"HOLDFAST_ETCD": cls.cluster.etcd_url, "HOLDFAST_CLUSTER": "it"}
-        done = subprocess.run([BIN / "holdfast", "key", "issue", name, "--scopes", scopes, "-o",
-                               "json"], env=environment, capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)["key"]
-
-    @classmethod
-    def is_known(cls, key):
-        status, _, _ = Client(cls.cluster.endpoint, key).post(BALANCES, '{"playerId":"stranger"}')
-        return status != 401
 
     def setUp(self):
         self.raws = []

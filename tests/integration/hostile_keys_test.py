@@ -209,6 +209,24 @@ class HostileKeys(ClusterTest):
             self.assertIn("servers", self.holdfast("key", "issue", "bad", "--scopes", "game",
                                                    "--servers", bad, code=2)[1])
 
+    def test_an_incident_names_the_key_that_asked(self):
+        self.players |= {"zq-twice", "zq-stale"}
+        op_id = uuid7()
+        for _ in range(2):
+            self.admin.grant("zq-twice", 1, op_id=op_id)
+        server, stale = self.start("zq-stale")
+        self.game.end("zq-stale", stale)
+        self.refused("SESSION_LOST", self.game.update, "zq-stale", stale, EDIT)
+
+        def told(kind, player):
+            seen = self.reader.call("AdminService/ListIncidents", {"pageSize": 250})["incidents"]
+            return [one["by"] for one in seen if one["kind"].lower().endswith(kind)
+                    and one.get("playerId") == player]
+        self.assertEqual(wait_for("the duplicate", lambda: told("duplicate_attempt", "zq-twice")),
+                         [f"system:payments/{self.admin_id}"])
+        self.assertEqual(wait_for("the stale write", lambda: told("stale_write_refused", "zq-stale")),
+                         [f"session:{server}"])
+
     # Limits.
 
     def test_a_payments_key_makes_no_more_than_it_may(self):

@@ -281,6 +281,25 @@ class Rest(ClusterTest):
         status, _, answer = self.route("AcceptEtcdRestore", None, {"dryRun": True})
         self.assertIn(status, (200, 409), answer)
 
+    def test_1_counts_and_the_routes_for_players(self):
+        """Of a method's second route the operation ends in a number."""
+        ada, likes = self.player(), {"collection": "likes"}
+        wait_for("likes to be in force", lambda: self.route("PutDefinition", {"kind": "collection", "name": "likes"}, {
+            "opId": uuid7(), "waitMs": 20000, "body": {"collection": {"conflictPolicy": "last_write"}}})[2].get(
+                "definition", {}).get("inForce"))
+        made = self.good("Favorite_2", {"target_id": "a/b é"}, {"playerId": ada} | likes,
+                         headers={"idempotency-key": uuid7()})
+        self.assertTrue(made["status"]["favorited"])
+        query = {"user_id": ada, "game_ids": ["a/b é", "c"]} | likes
+        self.assertEqual(self.good("BatchGetStatus_2", query=query)["statuses"], [made["status"], {"targetId": "c"}])
+        self.assertEqual(self.good("GetCount", {"target_id": "a/b é"}, query={"fresh": "true"} | likes)["count"]["count"], 1)
+        counts = self.good("BatchGetCounts_2", query={"game_ids": ["a/b é", "c"], "fresh": "true"} | likes)["counts"]
+        self.assertEqual([each.get("count", 0) for each in counts], [1, 0])
+        self.assertEqual(self.good("BatchGetCounts", None, {"targetIds": ["a/b é", "c"]} | likes)["counts"], counts)
+        gone = self.good("Unfavorite_2", {"target_id": "a/b é"}, query={"player_id": ada} | likes,
+                         headers={"idempotency-key": uuid7()})
+        self.assertNotIn("favorited", gone["status"])
+
     def test_2_every_route_was_driven(self):
         self.assertEqual(set(self.routes) - self.driven, set())
 
@@ -297,9 +316,9 @@ class Rest(ClusterTest):
         self.assertIn("did you mean /v1/players/{player_id}:grant?", error["message"])
 
     def test_verbs_that_a_path_does_not_have(self):
-        for verb, target, allowed in (("DELETE", "/v1/players/ada", "GET, PATCH"), ("PUT", "/v1/cluster", "GET"),
+        for verb, target, allowed in (("DELETE", "/v1/players/ada", "GET, HEAD, PATCH"), ("PUT", "/v1/cluster", "GET, HEAD"),
                                       ("GET", "/v1/players/ada:grant", "POST"), ("OPTIONS", "/v1/policy", "PUT"),
-                                      ("POST", "/openapi.json", "GET"), ("BREW", "/v1/cluster", "GET")):
+                                      ("POST", "/openapi.json", "GET, HEAD"), ("BREW", "/v1/cluster", "GET")):
             asked = self.ask(verb, target, {} if verb == "POST" else None)
             if verb != "BREW":
                 self.bad(405, ":method", asked)
@@ -307,7 +326,9 @@ class Rest(ClusterTest):
             else:
                 self.assertIn(asked[0], (400, 405), asked)
         status, headers, answer = self.ask("HEAD", "/v1/cluster")
-        self.assertEqual((status, headers["allow"], answer), (405, "GET", None))
+        self.assertEqual((status, headers["content-type"], answer), (200, "application/json", None))
+        status, headers, answer = self.ask("HEAD", "/v1/players/ada:grant")
+        self.assertEqual((status, headers["allow"], answer), (405, "POST", None))
 
     def test_queries(self):
         for query, field in (("pagesize=1", "pagesize"), ("page_size=x", "page_size"), ("page_size=-1", "page_size"),

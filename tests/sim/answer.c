@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "holdfast/v1/session.pb-c.h"
 #include "idl/as_of.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
@@ -10,9 +11,12 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/proto_scan.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 #include "tests/sim/answer.h"
 
-#define SKEW_MS_MAX 3000u
+#define SKEW_MS_MAX     3000u
+#define OP_ID_AHEAD_MS  (5u * 60u * 1000u)
+#define WAIT_GRANTED_MS 1500u /* Of a shard that goes on meanwhile. */
 #define STATE(name) HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 
 static const void *field(const ProtobufCMessage *message, const char *name)
@@ -63,8 +67,8 @@ static struct op_model *op_named(const struct sim *sim, const struct op_names *n
     CHECK(names->player.size + 8 < sizeof entity);
     memcpy(entity, "player:", 7);
     memcpy(entity + 7, names->player.data, names->player.size);
-    return model_op(sim->oracle,
-                    (struct slice){ (const uint8_t *)entity, names->player.size + 7 }, names->id);
+    return model_op(sim->oracle, (struct slice){ (const uint8_t *)entity, names->player.size + 7 },
+                    names->id);
 }
 
 struct op_model *told_op(const struct told *t)
@@ -104,6 +108,57 @@ void told_reserved(const struct told *t, size_t count,
     }
 }
 
+static void told_section(const struct told *t, const Holdfast__V1__Section *told,
+                         const struct moment *moment)
+{
+    const struct section_model *section =
+        &moment->sections.each[edit_section_number(told->name)];
+    char text[SIM_DOCUMENT_BYTES];
+
+    edit_print(&section->document, text);
+    if (!section->exists || strcmp(text, told->json) != 0)
+        told_fail(t, "a section's document", strlen(told->json), strlen(text));
+    if (told->version != section->version)
+        told_fail(t, "a section's version", told->version, section->version);
+    if (told->schema_version != section->schema)
+        told_fail(t, "a section's schema version", told->schema_version, section->schema);
+    if ((uint64_t)told->last_write_at_ms != section->written_ms)
+        told_fail(t, "when a section was written", (uint64_t)told->last_write_at_ms,
+                  section->written_ms);
+}
+
+void told_whole(const struct told *t, const Holdfast__V1__Profile *profile,
+                const struct moment *moment)
+{
+    size_t sections = 0;
+
+    told_profile(t, profile, moment);
+    for (uint32_t i = 0; i < SIM_SECTIONS; i++)
+        sections += moment->sections.each[i].exists;
+    if (profile->n_sections != sections)
+        told_fail(t, "the number of sections", profile->n_sections, sections);
+    told_balances(t, profile->n_balances, profile->balances, moment);
+}
+
+void told_balances(const struct told *t, size_t count,
+                   Holdfast__V1__CurrencyAmount *const *balances, const struct moment *moment)
+{
+    int64_t told[SIM_CURRENCIES] = { 0 };
+    bool named[SIM_CURRENCIES] = { false };
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t currency = model_currency(balances[i]->currency);
+        if (named[currency])
+            told_fail(t, "a balance is told twice", currency, 0);
+        named[currency] = true;
+        told[currency] = balances[i]->amount;
+    }
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        if (told[i] != moment->balances[i])
+            told_fail(t, "a balance", (uint64_t)told[i], (uint64_t)moment->balances[i]);
+    }
+}
+
 /* ---- writes ---- */
 void told_profile(const struct told *t, const Holdfast__V1__Profile *profile,
                   const struct moment *moment)
@@ -118,12 +173,8 @@ void told_profile(const struct told *t, const Holdfast__V1__Profile *profile,
     }
     if (profile->n_balances > 0) /* They were asked for. */
         told_reserved(t, profile->n_reserved, profile->reserved, moment);
-    for (size_t i = 0; i < profile->n_sections; i++) {
-        uint32_t section = strcmp(profile->sections[i]->name, "quests") == 0;
-        uint32_t number = model_section(profile->sections[i]->json);
-        if (number != moment->sections[section])
-            told_fail(t, "a section", number, moment->sections[section]);
-    }
+    for (size_t i = 0; i < profile->n_sections; i++)
+        told_section(t, profile->sections[i], moment);
     if (profile->item_count != moment->items)
         told_fail(t, "the count of items", profile->item_count, moment->items);
 }
@@ -145,6 +196,25 @@ const struct op_model *told_life(const struct told *t)
     return model_life(t->sim->oracle, newest, token_index(t, (*write)->as_of));
 }
 
+/* Beside `write` an answer is the outcome, to the byte. */
+static void check_body(const struct told *t, const struct op_model *op)
+{
+    Holdfast__V1__WriteInfo **write = (Holdfast__V1__WriteInfo **)(uintptr_t)field(t->response, "write");
+    Holdfast__V1__WriteInfo *kept = *write;
+    struct buf body = { 0 };
+
+    if (t->call->method == METHOD_START_SESSION) /* It has a profile, too. */
+        return;
+    *write = NULL;
+    size_t size = protobuf_c_message_get_packed_size(t->response);
+    protobuf_c_message_pack(t->response, buf_reserve(&body, size + 1));
+    body.size = size;
+    if (hash_u64(buf_slice(&body)) != op->body_hash)
+        told_fail(t, "the answer is not the outcome", size, 0);
+    *write = kept;
+    buf_deinit(&body);
+}
+
 void told_write(const struct told *t)
 {
     const Holdfast__V1__WriteInfo *const *write = field(t->response, "write");
@@ -164,6 +234,11 @@ void told_write(const struct told *t)
         told_fail(t, "the dot", index, op->index);
     if ((*write)->version != op->version)
         told_fail(t, "the version", (*write)->version, op->version);
+    uint32_t held = oracle_held_by(t->sim, t->call->shard, index);
+    if (op->body_hash != 0 && op->state == OP_COMMITTED)
+        check_body(t, op);
+    if (index > 0 && held > 0 && ((*write)->replicas_fsynced == 0 || (*write)->replicas_fsynced > held))
+        told_fail(t, "how many have it on their disks", (*write)->replicas_fsynced, held);
     oracle_acknowledge(t->sim, t->call->shard,
                        op->settled_index > 0 ? op->settled_index : op->index);
     t->sim->counts.late_packets_applied += t->call->late && !(*write)->duplicate;
@@ -204,6 +279,9 @@ void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRe
         oracle_acknowledge(t->sim, t->call->shard, op->index);
         break;
     case STATE(REFUSED):
+        if (op == newest && op->told_ms != 0 && op->told_ms < t->call->came_ms)
+            told_fail(t, "a status of refused for what was told as done", op->told_ms,
+                      t->call->came_ms);
         if (op->refused_index == 0 && op->before == 0)
             told_fail(t, "a status of refused", STATE(REFUSED), op->state);
         break;
@@ -267,14 +345,52 @@ void told_nothing(const struct told *t)
 }
 
 /* ---- refusals ---- */
+/* Who waits for a player gets it soon after no server holds it. */
+static void check_locked(const struct told *t)
+{
+    const Holdfast__V1__StartSessionRequest *request = (const void *)t->request;
+    const struct player_model *player = told_player(t);
+    bool held = !incarnation_is_none(player->incarnation) &&
+                !model_expired(t->shard, player->incarnation);
+    uint64_t since_ms = player->free_ms > t->call->came_ms ? player->free_ms : t->call->came_ms;
+    if (t->shard->stalled_ms > since_ms)
+        since_ms = t->shard->stalled_ms;
+
+    if (request->mode != HOLDFAST__V1__START_MODE__START_MODE_WAIT || held ||
+        player->contained || player->txn != 0)
+        return;
+    if (t->shard->logged_ms > since_ms + WAIT_GRANTED_MS)
+        told_fail(t, "a WAIT is refused, and no server has held the player for so long",
+                  t->shard->logged_ms - since_ms, WAIT_GRANTED_MS);
+}
+
+/* An id of the future: more so than clocks differ. */
+static void check_early(const struct told *t)
+{
+    const struct op_model *op = told_op(t);
+
+    if (op == NULL || op->ms == UINT64_MAX ||
+        op->ms + 3 * SKEW_MS_MAX < now_ms(t) + OP_ID_AHEAD_MS)
+        told_fail(t, "an id is refused as of the future", op != NULL ? op->ms : 0, now_ms(t));
+}
+
 static void check_refusal(const struct told *t, const Holdfast__Internal__V1__Refusal *detail)
 {
+    if (detail->code == CODE(INVALID_ARGUMENT) && !detail->final) {
+        t->sim->counts.invalid_refused++;
+        if (strcmp(detail->field, "op_id") == 0)
+            check_early(t);
+        else if (valid_request(t->call->method, t->request))
+            told_fail(t, "a valid request is refused as invalid", detail->code, 0);
+    }
     if (!error_is_given(t->call->method, detail->code, detail->final))
         told_fail(t, "an error that idl/method_errors.h does not have", detail->code, 0);
     const struct op_model *op = told_op(t);
 
     if (detail->code == CODE(OPERATION_EXPIRED) && !op->too_old)
         told_fail(t, "told as too old", op->ms, t->shard->floor_ms);
+    if (t->call->method == METHOD_START_SESSION && detail->code == CODE(SESSION_LOCKED))
+        check_locked(t);
     if (!detail->final)
         return;
     t->sim->counts.refused_final++;
@@ -302,21 +418,24 @@ static uint32_t number_of(const struct method_info *method, const char *name)
     return found != NULL ? found->id : 0;
 }
 
-static struct op_names packed_names(const struct method_info *method, struct slice request)
+static struct op_names packed_names(struct op_fields *fields, const struct method_info *method,
+                                    struct slice request)
 {
-    const uint32_t id = number_of(method, "op_id");
-    const uint32_t player = number_of(method, "player_id");
-    const uint32_t given = number_of(method, "entity");
     struct reader reader = reader_from(request);
     struct op_names names = { .id = { 0 } };
     struct proto_field field;
 
+    if (fields->method != method)
+        *fields = (struct op_fields){ .method = method,
+                                      .id = number_of(method, "op_id"),
+                                      .player = number_of(method, "player_id"),
+                                      .given = number_of(method, "entity") };
     while (proto_scan_next(&reader, &field)) {
-        if (field.number == id)
+        if (field.number == fields->id)
             names.id = field.bytes;
-        else if (field.number == player)
+        else if (field.number == fields->player)
             names.player = field.bytes;
-        else if (field.number == given)
+        else if (field.number == fields->given)
             names.given = field.bytes;
     }
     CHECK(proto_scan_ended(&reader));
@@ -329,7 +448,8 @@ static void check_not_owner(const struct told *t, const struct method_info *meth
 {
     if (model_rule(t->sim->oracle, t->call->method)->about_another)
         return;
-    const struct op_names names = packed_names(method, buf_slice(&t->call->request));
+    struct op_fields *fields = &t->sim->oracle->fields[method->id % ORACLE_FIELDS];
+    const struct op_names names = packed_names(fields, method, buf_slice(&t->call->request));
     const struct op_model *op = op_named(t->sim, &names);
     if (op != NULL && op->packets == 1 && (op->state == OP_PENDING || op->state == OP_COMMITTED))
         told_fail(t, "NOT_OWNER for what stands in the log", op->state, OP_NONE);
@@ -365,7 +485,9 @@ void oracle_answer(struct sim *sim, const struct node_call *call, const struct s
         told_fail(&t, "an answer that cannot be read", body.size, 0);
         return;
     }
-    if (rule->told != NULL)
+    if (!valid_request(call->method, t.request))
+        told_fail(&t, "a request that is not valid is answered", call->method, 0);
+    else if (rule->told != NULL)
         rule->told(&t);
     else
         told_write(&t);

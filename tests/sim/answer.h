@@ -36,6 +36,12 @@ const struct moment *told_moment(const struct told *t, uint64_t index);
 /* What is reserved: all of it, and nothing else. */
 void told_reserved(const struct told *t, size_t count,
                    Holdfast__V1__CurrencyAmount *const *reserved, const struct moment *moment);
+/* All balances, and nothing else; one that was never held is 0. */
+void told_balances(const struct told *t, size_t count,
+                   Holdfast__V1__CurrencyAmount *const *balances, const struct moment *moment);
+/* ... of a profile that was asked for without `include`. */
+void told_whole(const struct told *t, const Holdfast__V1__Profile *profile,
+                const struct moment *moment);
 void told_profile(const struct told *t, const Holdfast__V1__Profile *profile,
                   const struct moment *moment);
 /* Nothing in it can be checked. */

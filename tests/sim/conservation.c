@@ -15,7 +15,7 @@
 #include "node/core/rows/rows.h"
 #include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
-#include "tests/sim/oracle.h"
+#include "tests/sim/model.h"
 
 #define UIDS_MAX    8192u
 #define COMMITS_MAX 4096u
@@ -35,7 +35,7 @@ struct sum {
 
 static void add_amount(struct sum *sum, const char *currency, int64_t amount)
 {
-    sum->amounts[strcmp(currency, "gems") == 0] += amount;
+    sum->amounts[model_currency(currency)] += amount;
 }
 
 static void add_uid(struct sum *sum, const uint8_t uid[ITEM_UID_BYTES])

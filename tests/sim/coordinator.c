@@ -3,12 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/request.h"
 #include "tests/sim/sim.h"
 
+#define LATE_POLICY_MS 2000u
 #define TICK_MS          50u
 #define LEASE_TTL_MS     1500u
 #define TXN_TIMEOUT_MS   500u
@@ -397,10 +400,11 @@ static void look_at_election(struct sim *sim, uint32_t place)
     struct sim_coord *c = &sim->coords[place];
     struct cluster_key prefix = cluster_key_election_prefix(SIM_CLUSTER);
     const struct etcd_kv *first = NULL;
+    size_t size = strlen(prefix.text);
 
     for (uint32_t i = 0; i < sim->etcd.kv_count; i++) {
         const struct etcd_kv *kv = &sim->etcd.kvs[i];
-        if (kv->create_revision == 0 || strncmp(kv->key, prefix.text, strlen(prefix.text)) != 0)
+        if (kv->create_revision == 0 || strncmp(kv->key, prefix.text, size) != 0)
             continue;
         if (first == NULL || kv->create_revision < first->create_revision)
             first = kv;
@@ -509,21 +513,41 @@ static struct coord_limits limits(void)
     return l;
 }
 
-static size_t policy_pack(uint8_t *bytes, uint64_t version)
+/* Policies differ: some bind what players have, or may get. The first does not. */
+static void policy_bind(const struct sim *sim, Holdfast__V1__Policy *policy)
+{
+    uint32_t die = op_twist(sim->seed, UINT64_MAX / 2 + policy->version);
+
+    policy->mailbox_max = 4;
+    if (policy->version == 1)
+        return;
+    policy->mailbox_max = die % 3 == 0 ? 2 : 4 + die % 3;
+    policy->items_max = die / 3 % 3 == 0 ? 5 : die / 3 % 3 == 1 ? 12 : 0;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        if (die >> (8 + 2 * i) & 1)
+            policy->currencies[i]->max_balance = 60;
+        if ((die >> (16 + 2 * i) & 3) == 0)
+            policy->currencies[i]->min_balance = -20;
+    }
+}
+
+static size_t policy_pack(const struct sim *sim, uint8_t *bytes, uint64_t version)
 {
     Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
-    Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
-    Holdfast__V1__CurrencyPolicy gems = HOLDFAST__V1__CURRENCY_POLICY__INIT;
-    Holdfast__V1__CurrencyPolicy *currencies[] = { &gold, &gems };
+    Holdfast__V1__CurrencyPolicy each[SIM_CURRENCIES];
+    Holdfast__V1__CurrencyPolicy *currencies[SIM_CURRENCIES];
 
-    gold.name = text_lend("gold");
-    gems.name = text_lend("gems");
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        holdfast__v1__currency_policy__init(&each[i]);
+        each[i].name = text_lend(request_currency(i));
+        currencies[i] = &each[i];
+    }
     policy.version = version;
     policy.operation_window_ms = 900000;
     policy.operations_max = 1000;
-    policy.mailbox_max = 4;
-    policy.n_currencies = 2;
+    policy.n_currencies = SIM_CURRENCIES;
     policy.currencies = currencies;
+    policy_bind(sim, &policy);
     return holdfast__v1__policy__pack(&policy, bytes);
 }
 
@@ -545,7 +569,7 @@ void coord_start(struct sim *sim, uint32_t place)
         .cluster = SIM_CLUSTER,
         .limits = &l,
         .initial = &initial,
-        .initial_policy = { policy, policy_pack(policy, 1) },
+        .initial_policy = { policy, policy_pack(sim, policy, 1) },
     });
     c->key[0] = '\0';
     c->elected = false;
@@ -593,6 +617,31 @@ void coord_kill(struct sim *sim, uint32_t place)
     c->core = NULL;
 }
 
+/* A call with the policy before this one was stuck somewhere, and comes after it. */
+static void policy_late(struct sim *sim)
+{
+    uint32_t die = op_twist(sim->seed, UINT64_MAX / 4 + sim->policy_version);
+    Holdfast__Internal__V1__ApplyPolicyRequest request =
+        HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
+    uint8_t bytes[256];
+
+    size_t size = policy_pack(sim, bytes, sim->policy_version);
+    request.policy = holdfast__v1__policy__unpack(NULL, size, bytes);
+    request.shard = die % sim->shard_count;
+    CHECK(request.policy != NULL);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_event event = { .kind = EV_CALL, .node = PROC_NODE + i };
+        buf_put_u8(&event.bytes, 0); /* No one waits for the answer. */
+        buf_put_u8(&event.bytes, 1);
+        buf_put_u64(&event.bytes, 0);
+        buf_put_u32(&event.bytes, METHOD_APPLY_POLICY);
+        buf_put_u32(&event.bytes, LATE_POLICY_MS);
+        request_pack(&request.base, &event.bytes);
+        sim_later(sim, 300 + die / 8 % 900, &event);
+    }
+    holdfast__v1__policy__free_unpacked(request.policy, NULL);
+}
+
 /* A new policy, as a router writes it. */
 static void set_policy(struct sim *sim)
 {
@@ -601,8 +650,9 @@ static void set_policy(struct sim *sim)
 
     if (etcd_find(sim, cluster_key_slice(&key)) == NULL || sim->etcd.down_until_ms > sim->now_ms)
         return;
-    size_t size = policy_pack(bytes, ++sim->policy_version + 1);
+    size_t size = policy_pack(sim, bytes, ++sim->policy_version + 1);
     etcd_put(sim, cluster_key_slice(&key), (struct slice){ bytes, size }, 0);
+    policy_late(sim);
 }
 
 static void on_tick(struct sim *sim, uint32_t place)
@@ -613,7 +663,7 @@ static void on_tick(struct sim *sim, uint32_t place)
     step(sim, place, (struct coord_event){ .type = COORD_TICK });
     if (definition_ask(sim, place, &ask))
         step(sim, place, ask);
-    if (!sim->quiet && sim_chance(sim, 2) && !sim_without(sim, WITHOUT_policies))
+    if (!sim->quiet && sim_chance(sim, 4) && !sim_without(sim, WITHOUT_policies))
         set_policy(sim);
     sim_later(sim, TICK_MS,
               &(struct sim_event){ .kind = EV_COORD_TICK,

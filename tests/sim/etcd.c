@@ -12,9 +12,10 @@
 #define TICK_MS    40u
 #define STALE_MAX  30u /* Changes that a lagging member does not have. */
 
-static bool key_is(const char *key, struct slice slice)
+static bool key_is(const char key[CLUSTER_KEY_SIZE], struct slice slice)
 {
-    return strlen(key) == slice.size && memcmp(key, slice.data, slice.size) == 0;
+    return slice.size < CLUSTER_KEY_SIZE && memcmp(key, slice.data, slice.size) == 0 &&
+           key[slice.size] == '\0';
 }
 
 static struct etcd_kv *find(const struct sim *sim, struct slice key)

@@ -7,17 +7,20 @@
 
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/operation.pb-c.h"
 #include "holdfast/v1/operation_service.pb-c.h"
+#include "tests/sim/edit.h"
 #include "tests/sim/sim.h"
 
 #define GOODS_ID_SIZE   33u
-#define SIM_MAILBOX_MAX 4u /* As the run's policy says. */
+
+#define SIM_GOODS_ITEMS 3u
 
 struct goods {
-    int64_t amount;
-    uint32_t currency;
-    uint32_t item; /* Place plus one; 0: none. */
+    int64_t amounts[SIM_CURRENCIES];
+    uint32_t items[SIM_GOODS_ITEMS]; /* Places plus one. */
+    uint32_t item_count;
 };
 
 enum item_place { ITEM_HELD, ITEM_MAILED, ITEM_ON_ITS_WAY, ITEM_GONE };
@@ -27,6 +30,8 @@ struct item_model {
     enum item_place place;
     uint32_t player; /* Whose inventory or mailbox. */
     uint32_t steps;  /* Of its history, over all shards. */
+    char kind[80], attributes[48]; /* As they were when it was made; they never change. */
+    uint64_t minted_ms;
 };
 
 /* One step in an item's history: which entry of which shard brought it to a player, or took it. */
@@ -36,6 +41,7 @@ struct step_model {
     uint64_t index;
     uint64_t op_hash;
     bool held;
+    uint32_t to; /* To whom it went, plus one; 0: to no player. */
 };
 
 struct mail_model {
@@ -43,6 +49,7 @@ struct mail_model {
     uint32_t player, from;
     bool gone;
     uint64_t expires_ms; /* 0: never. */
+    uint64_t came_index, gone_index; /* Entries of its player's shard; 0: not gone. */
     struct goods goods;
 };
 
@@ -85,7 +92,12 @@ struct txn_part_model {
     uint32_t items_out[SIM_TXN_ITEMS], items_in[SIM_TXN_ITEMS], minted[SIM_TXN_ITEMS];
     uint32_t out_count, in_count, mint_count;
     bool spent[SIM_TXN_ITEMS];    /* Of items_out: it leaves for good. */
-    uint32_t edits[SIM_SECTIONS]; /* What is written plus one; 0: nothing. */
+    struct edit_model edits[SIM_SECTIONS];
+    uint32_t edit_count;
+    /* Checks beside `at_least`. */
+    bool wants_version, wants_section, wants_item;
+    uint64_t version, section_version;
+    uint32_t section, item; /* item: place plus one; 0: it never was. */
     bool own;                     /* Its authority stands here, not in the operation. */
     struct authority authority;
     bool strange; /* Names an item that the run never made. */
@@ -138,6 +150,10 @@ struct change;
 struct op_model;
 
 void goods_deinit(struct goods_book *book);
+bool goods_are_nothing(const struct goods *goods);
+/* The mail brings them, all of them and nothing else. */
+bool goods_are_mailed(const struct goods_book *book, const struct goods *goods,
+                      const Holdfast__V1__Mail *mail);
 /* An operation that sends goods is pending from here on. */
 void goods_opened(struct change *c, struct op_model *op);
 void goods_sealed(struct change *c, const struct op_model *op);
@@ -200,12 +216,16 @@ void goods_check_told(struct sim *sim, uint32_t destination, const ProtobufCMess
                       const ProtobufCMessage *response);
 /* An item or a piece of mail to ask for, mostly one that is there; NULL: none yet. */
 const char *goods_pick_item(struct sim *sim, uint32_t player);
+/* Beside op->uid: other items of the player, which no die chooses. */
+void goods_pick_more(const struct sim *sim, struct sim_op *op);
 const char *goods_pick_mail(struct sim *sim, uint32_t player);
 
 /* ---- model_trace.c ---- */
 /* The item came to that player, into its mailbox or left it. */
 void trace_step(const struct change *c, uint32_t item, uint32_t player, bool held,
                 struct slice op_id);
+/* The step that the item took last went to that player. */
+void trace_to(const struct change *c, uint32_t item, uint32_t player);
 /* What a shard tells of an item's history, as of an entry. */
 void trace_check_told(struct sim *sim, uint32_t shard, uint64_t index,
                       const ProtobufCMessage *request, const ProtobufCMessage *response);

@@ -39,6 +39,15 @@ enum model_reversal {
     REVERSED_BY_GIVING  /* It took. */
 };
 
+/* What an operation of a method asks for in its request's fields, for refusals to be held against. */
+enum model_wants {
+    WANTS_NOTHING,
+    WANTS_FUNDS,         /* `currencies` are taken, */
+    WANTS_FUNDS_AND_MAIL, /* ... and it goes to a mailbox. */
+    WANTS_MAIL,
+    WANTS_ROOM /* `currencies` and `items` come to the player. */
+};
+
 /* What one method does, by the log and to its callers. NULL and 0: nothing of that kind. */
 struct model_rule {
     /* It may stand in the log under the system's authority: it only adds, or gives back. */
@@ -46,6 +55,11 @@ struct model_rule {
     /* Its op_id names another operation. */
     bool about_another;
     enum model_reversal reversal;
+    enum model_wants wants;
+    /* Also while the player is held back for review. */
+    bool passes_review;
+    /* It edits sections, and some edit cannot be done. */
+    bool (*edit_refused)(const struct change *c);
     /* Carried out: the player is as it was before, but for the version, which has risen. */
     void (*effect)(struct change *c, struct op_model *op, const ProtobufCMessage *response);
     /* It waits in its own shard until something is due. Else an operation that is pending waits for
@@ -79,9 +93,52 @@ uint32_t model_currency(const char *name);
 /* The player as it is now, from this entry on. */
 void model_remember(struct player_model *player, uint64_t index);
 /* Currency, for good: it is nowhere else less. `sign` -1: it is taken. */
+/* All of them, of different currencies; those told are their balances, after. */
+void model_change_balances(struct change *c, size_t count,
+                           Holdfast__V1__CurrencyAmount *const *amounts, int sign);
+void model_check_balances(const struct change *c, size_t count,
+                          Holdfast__V1__CurrencyAmount *const *asked, size_t told_count,
+                          Holdfast__V1__CurrencyAmount *const *told);
 void model_change_balance(struct change *c, const Holdfast__V1__CurrencyAmount *amount, int sign);
 void model_check_balance(const struct change *c, const Holdfast__V1__CurrencyAmount *told);
-void model_edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *const *edits);
+void model_edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *const *edits,
+                size_t told_count, Holdfast__V1__SectionVersion *const *told);
+/* Some of them cannot be done. */
+bool model_edit_refused(const struct change *c, size_t count,
+                        Holdfast__V1__SectionEdit *const *edits);
+
+/* ---- model_policy.c ---- */
+void policy_logged(struct change *c);
+/* What the shard keeps is what its log says. */
+void policy_check_stored(const struct change *c);
+/* The lowest balance that something may be taken down to. */
+int64_t policy_least(const struct change *c, uint32_t currency);
+bool policy_has_room(const struct change *c, const struct moment *now, const struct goods *more);
+/* Refused with INSUFFICIENT_FUNDS, with CAPACITY_FULL. */
+void policy_check_funds(const struct change *c, const struct op_model *op);
+void policy_check_full(const struct change *c, const struct op_model *op);
+
+/* ---- model_valid.c ---- */
+/* The request may be logged, or read by, as far as its form goes. */
+bool valid_request(uint32_t method, const ProtobufCMessage *request);
+bool valid_message(const ProtobufCMessage *message);
+/* The highest `page_size` of a list; 0: it is none. */
+uint32_t valid_page_most(uint32_t method);
+
+/* ---- model_entry.c, model_rows.c ---- */
+/* The player's ledger, up to `head`, since it was looked at last. */
+void entries_check(const struct change *c, uint32_t player, uint64_t head,
+                   const uint8_t head_hash[32]);
+/* The item is as it was made; what is not known yet of it is learned. */
+bool item_is_like(struct item_model *item, struct slice kind, struct slice attributes,
+                  uint64_t minted_ms);
+/* What the outcome of the entry's own operation tells, after that. */
+void answer_check(const struct change *c);
+/* `balances` and `reserved` of a message: of these currencies, as they are. */
+void answer_check_balances(const struct change *c, const ProtobufCMessage *told,
+                           const struct moment *now, uint32_t changed);
+/* After each entry: what is stored is what the model says. */
+void rows_check(const struct change *c);
 
 /* ---- model_op.c ---- */
 /* Done in this entry, under the authority that the operation names. */
@@ -124,9 +181,11 @@ void model_item_comes_back(const struct change *c, const struct op_model *op, ui
 struct op_model *model_target(const struct change *c, const char *op_id);
 /* Once, in time; what is not posted is in the balance again. */
 void model_close_reservation(const struct change *c, const struct op_model *op,
-                             struct op_model *target, int64_t posted);
+                             struct op_model *target, const struct goods *posted);
 void model_reservation_refused(const struct change *c, const struct op_model *op,
                                const struct op_model *target, int code);
+/* A request that says `reserve_seq` names another entry than the reservation's. */
+bool model_names_another(const struct change *c, const struct op_model *target);
 
 /* ---- model_goods.c ---- */
 /* `sends`, carried out on one shard; `response` names the mail. */
@@ -138,6 +197,8 @@ void goods_wish_items(const struct change *c, size_t count, char *const *uids,
 /* The item comes to be, and takes its first step. */
 uint32_t goods_item_add(const struct change *c, const char *uid, enum item_place place,
                         uint32_t player);
+/* ... as its request says. */
+void goods_item_made(const struct change *c, uint32_t item, const Holdfast__V1__ItemSpec *spec);
 /* Goods come to a player. */
 void goods_give(const struct change *c, uint32_t player, const struct goods *goods,
                 struct slice op_id);
@@ -151,6 +212,8 @@ void goods_transfer_open(const struct change *c, const struct transfer_model *tr
 /* Of a plan: the player's part, which is added if need be; that of a player with an authority of
  * its own; what goes from one to the other. */
 struct txn_part_model *plan_part(struct txn_model *txn, const char *player_id);
+/* Refused, and no other shard was asked: whether some player here cannot take part. */
+bool plan_is_hindered(const struct change *c);
 struct txn_part_model *plan_other(struct txn_model *txn, const char *player_id, const char *given);
 void plan_move(struct txn_part_model *from, struct txn_part_model *to, size_t count,
                Holdfast__V1__CurrencyAmount *const *list);

@@ -47,17 +47,11 @@ static void check_credit(const struct change *c, const struct transfer_model *t,
                          const Holdfast__Internal__V1__ChannelCredit *credit)
 {
     const Holdfast__V1__Mail *mail = credit->mail;
-    const struct goods_book *book = book_of(c);
     bool same = model_player_of_id(credit->to_player_id) == t->to &&
                 model_player_of_id(mail->from_player_id) == t->from &&
-                mail->n_currencies == (t->goods.amount > 0) &&
-                mail->n_items == (t->goods.item > 0) &&
-                (uint64_t)mail->expires_at_ms == t->expires_ms;
+                (uint64_t)mail->expires_at_ms == t->expires_ms &&
+                goods_are_mailed(book_of(c), &t->goods, mail);
 
-    if (same && t->goods.amount > 0)
-        same = mail->currencies[0]->amount == t->goods.amount;
-    if (same && t->goods.item > 0)
-        same = strcmp(mail->items[0]->uid, book->items[t->goods.item - 1].uid) == 0;
     if (!same)
         model_fail(c, "a credit is not what was debited", credit->seq);
 }
@@ -211,7 +205,7 @@ static void refund(struct change *c, const struct transfer_model *t)
 
     CHECK(t->source == c->number && t->decision != APPLIED);
     c->sim->counts.transfers_refunded++;
-    if (t->goods.amount > 0 || t->goods.item > 0)
+    if (!goods_are_nothing(&t->goods))
         from->now.version++;
     goods_give(c, t->from, &t->goods,
                slice_from_text(strchr(c->sim->oracle->ops[t->op - 1].key, ' ') + 1));

@@ -72,6 +72,17 @@ uint32_t goods_item_add(const struct change *c, const char *uid, enum item_place
     return item;
 }
 
+void goods_item_made(const struct change *c, uint32_t item, const Holdfast__V1__ItemSpec *spec)
+{
+    struct item_model *made = &book_of(c)->items[item - 1];
+
+    CHECK(item > 0 && item <= book_of(c)->item_count);
+    snprintf(made->kind, sizeof made->kind, "%s", spec->kind);
+    snprintf(made->attributes, sizeof made->attributes, "%s",
+             spec->attributes[0] != '\0' ? spec->attributes : "{}");
+    made->minted_ms = c->entry->owner_ms;
+}
+
 void goods_item_move(const struct change *c, uint32_t item, enum item_place place, uint32_t player)
 {
     CHECK(item <= book_of(c)->item_count && player < c->sim->player_count);
@@ -82,23 +93,32 @@ void goods_item_move(const struct change *c, uint32_t item, enum item_place plac
 }
 
 /* ---- goods leave a player, and come to one ---- */
+bool goods_are_nothing(const struct goods *goods)
+{
+    bool nothing = goods->item_count == 0;
+
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        nothing &= goods->amounts[i] == 0;
+    return nothing;
+}
+
 static void take(const struct change *c, uint32_t number, const struct goods *goods)
 {
     struct player_model *player = player_at(c, number);
 
-    CHECK(goods->amount >= 0 && goods->item <= book_of(c)->item_count);
-    if (goods->amount > 0) {
-        player->now.balances[goods->currency] -= goods->amount;
-        if (player->now.balances[goods->currency] < 0)
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        CHECK(goods->amounts[i] >= 0);
+        player->now.balances[i] -= goods->amounts[i];
+        if (goods->amounts[i] > 0 && player->now.balances[i] < policy_least(c, i))
             model_fail(c, "sends what is not there", number);
     }
-    if (goods->item == 0)
-        return;
-    const struct item_model *item = &book_of(c)->items[goods->item - 1];
-    if (item->place != ITEM_HELD || item->player != number)
-        model_fail(c, "sends an item that the player does not hold", number);
-    player->now.items--;
-    trace_step(c, goods->item, number, false, c->op.id.text);
+    for (uint32_t i = 0; i < goods->item_count; i++) {
+        const struct item_model *item = &book_of(c)->items[goods->items[i] - 1];
+        if (item->place != ITEM_HELD || item->player != number)
+            model_fail(c, "sends an item that the player does not hold", number);
+        player->now.items--;
+        trace_step(c, goods->items[i], number, false, c->op.id.text);
+    }
 }
 
 void goods_give(const struct change *c, uint32_t number, const struct goods *goods,
@@ -106,14 +126,37 @@ void goods_give(const struct change *c, uint32_t number, const struct goods *goo
 {
     struct player_model *player = player_at(c, number);
 
-    CHECK(goods->amount >= 0 && goods->item <= book_of(c)->item_count);
-    if (goods->amount > 0)
-        player->now.balances[goods->currency] += goods->amount;
-    if (goods->item == 0)
-        return;
-    goods_item_move(c, goods->item, ITEM_HELD, number);
-    trace_step(c, goods->item, number, true, op_id);
-    player->now.items++;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        player->now.balances[i] += goods->amounts[i];
+    for (uint32_t i = 0; i < goods->item_count; i++) {
+        goods_item_move(c, goods->items[i], ITEM_HELD, number);
+        trace_step(c, goods->items[i], number, true, op_id);
+        player->now.items++;
+    }
+}
+
+static void move_all(const struct change *c, const struct goods *goods, enum item_place place,
+                     uint32_t player)
+{
+    for (uint32_t i = 0; i < goods->item_count; i++)
+        goods_item_move(c, goods->items[i], place, player);
+}
+
+bool goods_are_mailed(const struct goods_book *book, const struct goods *goods,
+                      const Holdfast__V1__Mail *mail)
+{
+    int64_t told[SIM_CURRENCIES] = { 0 };
+    bool same = mail->n_items == goods->item_count;
+
+    for (size_t i = 0; i < mail->n_currencies; i++) {
+        same &= mail->currencies[i]->amount > 0;
+        told[model_currency(mail->currencies[i]->currency)] += mail->currencies[i]->amount;
+    }
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        same &= told[i] == goods->amounts[i];
+    for (uint32_t i = 0; same && i < goods->item_count; i++)
+        same = strcmp(mail->items[i]->uid, book->items[goods->items[i] - 1].uid) == 0;
+    return same;
 }
 
 /* ---- mail ---- */
@@ -137,8 +180,9 @@ void goods_mail_arrives(const struct change *c, const char *id, const struct mai
     GROW(book->mails, book->mail_count, book->mail_capacity);
     struct mail_model *added = &book->mails[book->mail_count++];
     *added = *mail;
+    added->came_index = c->entry->index;
     snprintf(added->id, sizeof added->id, "%s", id);
-    goods_item_move(c, mail->goods.item, ITEM_MAILED, mail->player);
+    move_all(c, &mail->goods, ITEM_MAILED, mail->player);
     player->now.mails++;
     if (player != c->player)
         model_remember(player, c->entry->index);
@@ -146,7 +190,9 @@ void goods_mail_arrives(const struct change *c, const char *id, const struct mai
 
 bool goods_mailbox_is_full(const struct change *c, uint32_t number)
 {
-    return player_at(c, number)->now.mails >= SIM_MAILBOX_MAX;
+    const struct shard_oracle *shard = &c->sim->oracle->shards[c->sim->player_shard[number]];
+
+    return player_at(c, number)->now.mails >= shard->policy.mailbox_max;
 }
 
 /* ---- transfers ---- */
@@ -184,29 +230,30 @@ void goods_transfer_open(const struct change *c, const struct transfer_model *tr
 {
     const struct transfer_model *t = goods_record_open(c, transfer);
 
-    goods_item_move(c, t->goods.item, ITEM_ON_ITS_WAY, t->to);
+    move_all(c, &t->goods, ITEM_ON_ITS_WAY, t->to);
     c->sim->counts.transfers_opened++;
 }
 
 void goods_wish_currencies(const struct change *c, size_t count,
                            Holdfast__V1__CurrencyAmount *const *list, struct goods_wish *wish)
 {
-    CHECK(c->player != NULL && wish->goods.amount == 0);
-    if (count == 0)
-        return;
-    wish->goods.amount = list[0]->amount;
-    wish->goods.currency = model_currency(list[0]->currency);
+    CHECK(c->player != NULL);
+    for (size_t i = 0; i < count; i++)
+        wish->goods.amounts[model_currency(list[i]->currency)] += list[i]->amount;
 }
 
 void goods_wish_items(const struct change *c, size_t count, char *const *uids,
                       struct goods_wish *wish)
 {
-    CHECK(wish->goods.item == 0);
-    if (count == 0)
-        return;
-    wish->goods.item = goods_item_find(book_of(c), uids[0]);
-    if (wish->goods.item == 0)
-        model_fail(c, "sends an item that never was", 0);
+    CHECK(count <= SIM_GOODS_ITEMS && wish->goods.item_count == 0);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t item = goods_item_find(book_of(c), uids[i]);
+        if (item == 0) {
+            model_fail(c, "sends an item that never was", i);
+            return;
+        }
+        wish->goods.items[wish->goods.item_count++] = item;
+    }
 }
 
 static struct goods_wish wish_of(const struct change *c)
@@ -222,8 +269,11 @@ static struct goods_wish wish_of(const struct change *c)
 /* They leave the player, unless they have left the player's reservation. */
 static void leave(const struct change *c, const struct goods_wish *wish)
 {
-    if (!wish->reserved)
-        take(c, wish->from, &wish->goods);
+    if (wish->reserved)
+        return;
+    take(c, wish->from, &wish->goods);
+    for (uint32_t i = 0; i < wish->goods.item_count; i++)
+        trace_to(c, wish->goods.items[i], wish->to);
 }
 
 static const char *mail_id_of(const ProtobufCMessage *response)
@@ -304,6 +354,22 @@ const char *goods_pick_item(struct sim *sim, uint32_t player)
             return item->uid;
     }
     return NULL;
+}
+
+void goods_pick_more(const struct sim *sim, struct sim_op *op)
+{
+    const struct goods_book *book = &sim->oracle->book;
+    uint32_t wanted = op->twist >> 8 & 3, found = 0;
+
+    if (op->uid[0] == '\0' || wanted == 3)
+        return;
+    for (uint32_t i = 0; i < book->item_count && found < wanted; i++) {
+        const struct item_model *item = &book->items[i];
+        /* Some ask for what another has, too: nothing of it is done. */
+        bool held = item->place == ITEM_HELD && (item->player == op->player || op->twist % 32 == 0);
+        if (held && strcmp(item->uid, op->uid) != 0)
+            memcpy(op->more_uids[found++], item->uid, sizeof item->uid);
+    }
 }
 
 const char *goods_pick_mail(struct sim *sim, uint32_t player)

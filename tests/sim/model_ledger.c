@@ -56,25 +56,42 @@ struct op_model *model_target(const struct change *c, const char *op_id)
 }
 
 /* ---- reservations ---- */
+bool model_names_another(const struct change *c, const struct op_model *target)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(c->request->descriptor, "reserve_seq");
+
+    CHECK(field != NULL);
+    uint64_t seq =
+        *(const uint64_t *)(const void *)((const uint8_t *)c->request + field->offset);
+    return seq != 0 && seq != target->entry_seq;
+}
+
 void model_close_reservation(const struct change *c, const struct op_model *op,
-                             struct op_model *target, int64_t posted)
+                             struct op_model *target, const struct goods *posted)
 {
     const struct goods *goods = &target->set_aside;
 
-    CHECK(op != target && posted >= 0);
+    CHECK(op != target);
     c->sim->counts.closed_just_before +=
         target->open && target->expires_ms < c->entry->owner_ms + CLOSE_MS;
+    if (model_names_another(c, target) && !target->is_key)
+        model_fail_op(c, op, "closes a reservation by another's entry");
     if (target->state != OP_COMMITTED || target->method != METHOD_RESERVE_CURRENCIES)
         model_fail_op(c, op, "closes a reservation that never was");
     else if (!target->open)
         model_fail_op(c, op, "closes a reservation a second time");
     else if (target->expires_ms <= c->entry->owner_ms)
         model_fail_op(c, op, "closes a reservation that has expired");
-    if (posted > goods->amount)
-        model_fail_op(c, op, "posts more than was reserved");
     target->open = false;
-    c->player->now.reserved[goods->currency] -= goods->amount;
-    c->player->now.balances[goods->currency] += goods->amount - posted;
+    c->player->now.reservations--;
+    target->closed_index = c->entry->index;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        if (posted->amounts[i] > goods->amounts[i])
+            model_fail_op(c, op, "posts more than was reserved");
+        c->player->now.reserved[i] -= goods->amounts[i];
+        c->player->now.balances[i] += goods->amounts[i] - posted->amounts[i];
+    }
 }
 
 void model_reservation_refused(const struct change *c, const struct op_model *op,
@@ -91,7 +108,7 @@ void model_reservation_refused(const struct change *c, const struct op_model *op
         if (!target->expired && (!target->open || target->expires_ms > c->entry->owner_ms))
             model_fail_op(c, op, "is refused as expired before its time");
     }
-    if (code == (int)CODE(NOT_FOUND) && target->state == OP_COMMITTED &&
+    if (code == (int)CODE(NOT_FOUND) && !model_names_another(c, target) && target->state == OP_COMMITTED &&
         target->method == METHOD_RESERVE_CURRENCIES && target->ms > c->shard->floor_ms &&
         !model_key_may_be_over(c->shard, target, c->entry->owner_ms))
         model_fail_op(c, op, "does not find what was reserved");

@@ -5,6 +5,7 @@
 
 #include "runtime/base/check.h"
 #include "tests/sim/model.h"
+#include "tests/sim/request.h"
 
 const struct model_rule *model_rule(const struct oracle *oracle, uint32_t method)
 {
@@ -28,8 +29,12 @@ uint32_t model_player_of_id(const char *player_id)
 
 uint32_t model_currency(const char *name)
 {
-    CHECK(strcmp(name, "gold") == 0 || strcmp(name, "gems") == 0);
-    return strcmp(name, "gems") == 0;
+    uint32_t currency = 0;
+
+    while (currency < SIM_CURRENCIES && strcmp(request_currency(currency), name) != 0)
+        currency++;
+    CHECK(currency < SIM_CURRENCIES); /* A response may be wrong, but not invent names. */
+    return currency;
 }
 
 struct player_model *model_player(struct sim *sim, struct slice entity)
@@ -146,8 +151,33 @@ void model_change_balance(struct change *c, const Holdfast__V1__CurrencyAmount *
     CHECK(sign == 1 || sign == -1);
     *balance += sign * amount->amount;
     c->sim->oracle->book.made[currency] += sign * amount->amount;
-    if (*balance < 0)
+    if (sign > 0 && *balance > c->shard->policy.most[currency])
+        sim_fail(c->sim, c->number, "entry %" PRIu64 " passes the highest balance",
+                 c->entry->index);
+    if (sign < 0 && *balance < policy_least(c, currency))
         sim_fail(c->sim, c->number, "entry %" PRIu64 " spends what is not there", c->entry->index);
+}
+
+void model_change_balances(struct change *c, size_t count,
+                           Holdfast__V1__CurrencyAmount *const *amounts, int sign)
+{
+    for (size_t i = 0; i < count; i++)
+        model_change_balance(c, amounts[i], sign);
+}
+
+void model_check_balances(const struct change *c, size_t count,
+                          Holdfast__V1__CurrencyAmount *const *asked, size_t told_count,
+                          Holdfast__V1__CurrencyAmount *const *told)
+{
+    if (told_count != count) {
+        model_fail(c, "other balances are told than those that changed", told_count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(asked[i]->currency, told[i]->currency) != 0)
+            model_fail(c, "a balance is told in another's place", i);
+        model_check_balance(c, told[i]);
+    }
 }
 
 void model_check_balance(const struct change *c, const Holdfast__V1__CurrencyAmount *told)
@@ -161,18 +191,50 @@ void model_check_balance(const struct change *c, const Holdfast__V1__CurrencyAmo
                  c->entry->index, told->amount, balance);
 }
 
-uint32_t model_section(const char *json)
+static void check_section_told(const struct change *c, const struct edit_model *edit,
+                               const Holdfast__V1__SectionVersion *told)
 {
-    uint32_t number = 0;
+    const struct section_model *section = &c->player->now.sections.each[edit->section];
 
-    CHECK(sscanf(json, "{\"n\":%u}", &number) == 1);
-    return number;
+    if (edit_section_number(told->name) != edit->section)
+        model_fail(c, "another section is told than was edited", edit->section);
+    if (told->version != (section->exists ? section->version : 0))
+        model_fail(c, "a section has another version than is told", told->version);
+    if ((uint64_t)told->last_write_at_ms != c->entry->owner_ms)
+        model_fail(c, "a section was written at another time than is told", edit->section);
 }
 
-void model_edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *const *edits)
+void model_edit(struct change *c, size_t count, Holdfast__V1__SectionEdit *const *edits,
+                size_t told_count, Holdfast__V1__SectionVersion *const *told)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t section = strcmp(edits[i]->name, "quests") == 0;
-        c->player->now.sections[section] = model_section(edits[i]->replace);
+    if (told_count != count) {
+        model_fail(c, "other sections are told than were edited", told_count);
+        return;
     }
+    for (size_t i = 0; i < count; i++) {
+        struct edit_model edit;
+        edit_read(edits[i], &edit);
+        const char *why = edit_obstacle(&c->player->now.sections, &edit);
+        if (why != NULL)
+            model_fail(c, why, edit.section);
+        edit_apply(&c->player->now.sections, &edit, c->entry->owner_ms);
+        check_section_told(c, &edit, told[i]);
+    }
+}
+
+bool model_edit_refused(const struct change *c, size_t count,
+                        Holdfast__V1__SectionEdit *const *edits)
+{
+    struct sections_model sections = c->player->now.sections;
+
+    for (size_t i = 0; i < count; i++) {
+        struct edit_model edit;
+        edit_read(edits[i], &edit);
+        if (edit_obstacle(&sections, &edit) != NULL) {
+            c->sim->counts.edits_refused++;
+            return true;
+        }
+        edit_apply(&sections, &edit, c->entry->owner_ms);
+    }
+    return false;
 }

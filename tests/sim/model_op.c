@@ -55,10 +55,27 @@ static void check_version_refused(const struct change *c, const struct op_model 
     uint64_t wanted;
 
     c->sim->counts.versions_refused++;
-    if (!condition_of(c, &wanted) || wanted == c->player->now.version)
+    if ((!condition_of(c, &wanted) || wanted == c->player->now.version) &&
+        (c->rule->edit_refused == NULL || !c->rule->edit_refused(c)))
         model_fail_op(c, op, "is refused for its version, and that stands");
     if (c->was == OP_PENDING && !receipt_is_id(c->op.id.text))
         model_fail_op(c, op, "is compared again after it waited");
+}
+
+/* Before any other shard was asked. */
+static void check_plan_refused(const struct change *c, const struct op_model *op, int code)
+{
+    uint64_t wanted;
+
+    if (c->was == OP_PENDING || plan_is_hindered(c))
+        return;
+    if (code == (int)CODE(VERSION_CONFLICT) && condition_of(c, &wanted) &&
+        wanted != c->player->now.version)
+        return;
+    if (code == (int)CODE(VERSION_CONFLICT) || code == (int)CODE(SCHEMA_TOO_NEW) ||
+        code == (int)CODE(INSUFFICIENT_FUNDS) || code == (int)CODE(ITEM_NOT_HELD) ||
+        code == (int)CODE(CAPACITY_FULL))
+        model_fail_op(c, op, "is refused, and all who are here could take part");
 }
 
 void model_check_reason(const struct change *c, const struct op_model *op, int code)
@@ -69,10 +86,22 @@ void model_check_reason(const struct change *c, const struct op_model *op, int c
     if (code == (int)CODE(TXN_CONFLICT) && c->player->txn == 0 && c->rule->plans == NULL)
         model_fail_op(c, op, "meets a transaction, and none holds the player");
     c->sim->counts.txn_conflicts_told += code == (int)CODE(TXN_CONFLICT);
-    if (c->rule->plans != NULL)
+    c->sim->counts.refused_contained += code == (int)CODE(QUARANTINED);
+    if (code == (int)CODE(QUARANTINED) && !c->player->contained && c->rule->plans == NULL)
+        model_fail_op(c, op, "is refused for a review that there is not");
+    if (c->rule->plans != NULL) {
+        check_plan_refused(c, op, code);
         return;
+    }
     if (code == (int)CODE(VERSION_CONFLICT))
         check_version_refused(c, op);
+    if (code == (int)CODE(SCHEMA_TOO_NEW) &&
+        (c->rule->edit_refused == NULL || !c->rule->edit_refused(c)))
+        model_fail_op(c, op, "is refused for a schema that is not newer");
+    if (code == (int)CODE(INSUFFICIENT_FUNDS))
+        policy_check_funds(c, op);
+    if (code == (int)CODE(CAPACITY_FULL))
+        policy_check_full(c, op);
     if (code == (int)CODE(SESSION_LOST) && model_is_held(c, c->player) &&
         authority->fence == player->fence &&
         incarnation_compare(authority->incarnation, player->incarnation) == 0)
@@ -137,6 +166,8 @@ void model_check_free(const struct change *c, const struct op_model *op)
 
 void model_asked(struct change *c, struct op_model *op)
 {
+    if (c->player->contained && !c->rule->passes_review)
+        model_fail_op(c, op, "is carried out while the player is held back for review");
     model_check_free(c, op);
     op_committed(c, op);
     check_authority(c);

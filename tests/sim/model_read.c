@@ -18,7 +18,7 @@ struct told_read {
     struct sim *sim;
     const struct sim_reading *reading;
     const struct goods_book *book;
-    bool *before; /* By transaction: it came before the read. */
+    bool *before;                    /* By transaction: it came before the read. */
     uint32_t turns[SIM_PLAYERS_MAX]; /* Of those: the last turn of each player. */
 };
 

@@ -39,6 +39,19 @@ static const struct step_model *step_find(const struct goods_book *book, uint32_
     return NULL;
 }
 
+void trace_to(const struct change *c, uint32_t item, uint32_t player)
+{
+    struct goods_book *book = &c->sim->oracle->book;
+
+    CHECK(item > 0 && item <= book->item_count && player < c->sim->player_count);
+    for (uint32_t i = book->step_count; i > 0; i--) {
+        if (book->steps[i - 1].item != item)
+            continue;
+        book->steps[i - 1].to = player + 1;
+        return;
+    }
+}
+
 static uint32_t item_of(const struct goods_book *book, const char *uid)
 {
     for (uint32_t i = 0; i < book->item_count; i++) {
@@ -61,7 +74,10 @@ static bool same_step(const struct step_model *step, const Holdfast__V1__TraceSt
 {
     return told->step == step->number && (told->held != 0) == step->held &&
            told->player_id[0] == 'p' && (uint32_t)(told->player_id[1] - '0') == step->player &&
-           hash_u64(slice_from_text(told->op_id)) == step->op_hash;
+           hash_u64(slice_from_text(told->op_id)) == step->op_hash &&
+           (step->to > 0 ? told->to_player_id[0] == 'p' &&
+                               (uint32_t)(told->to_player_id[1] - '0') == step->to - 1
+                         : told->to_player_id[0] == '\0');
 }
 
 void trace_check_told(struct sim *sim, uint32_t shard, uint64_t index,

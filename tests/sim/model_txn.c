@@ -98,15 +98,24 @@ void plan_items(const struct change *c, struct txn_part_model *from, struct txn_
 
 /* ---- one player ---- */
 
+static int64_t sum_of(const int64_t amounts[SIM_CURRENCIES])
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        sum += amounts[i];
+    return sum;
+}
+
 static bool takes(const struct txn_part_model *part)
 {
-    return part->take[0] + part->take[1] > 0 || part->out_count > 0;
+    return sum_of(part->take) > 0 || part->out_count > 0;
 }
 
 static bool gives(const struct txn_part_model *part)
 {
-    return part->give[0] + part->give[1] > 0 || part->in_count + part->mint_count > 0 ||
-           part->edits[0] + part->edits[1] > 0;
+    return sum_of(part->give) > 0 || part->in_count + part->mint_count > 0 ||
+           part->edit_count > 0;
 }
 
 static bool may(const struct change *c, const struct txn_part_model *part)
@@ -121,25 +130,70 @@ static bool may(const struct change *c, const struct txn_part_model *part)
            incarnation_compare(part->authority.incarnation, player->incarnation) == 0;
 }
 
+/* `version`: before this entry. */
+static bool check_fails(const struct change *c, const struct txn_part_model *part, uint64_t version)
+{
+    const struct player_model *player = player_at(c, part->player);
+    const struct section_model *section = &player->now.sections.each[part->section];
+    const struct item_model *item =
+        part->item > 0 ? &book_of(c)->items[part->item - 1] : NULL;
+
+    if (part->wants_version && part->version != version)
+        return true;
+    if (part->wants_section && part->section_version != (section->exists ? section->version : 0))
+        return true;
+    return part->wants_item &&
+           (item == NULL || item->place != ITEM_HELD || item->player != part->player);
+}
+
+/* For what is to come, once what leaves has left. */
+static bool has_room(const struct change *c, const struct txn_part_model *part)
+{
+    struct moment after = player_at(c, part->player)->now;
+    struct goods more = { .item_count = part->in_count + part->mint_count };
+
+    after.items -= part->out_count < after.items ? part->out_count : after.items;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        after.balances[i] -= part->take[i];
+        more.amounts[i] = part->give[i];
+    }
+    return policy_has_room(c, &after, &more);
+}
+
 /* Why it cannot be prepared as the logs stand; NULL: it can. */
-static const char *obstacle(const struct change *c, const struct txn_part_model *part)
+static const char *obstacle(const struct change *c, const struct txn_part_model *part, bool risen)
 {
     const struct player_model *player = player_at(c, part->player);
 
     if (player->txn != 0)
         return "prepares a player that another holds";
+    if (player->contained)
+        return "prepares a player who is held back for review";
+    if (check_fails(c, part, player->now.version - (risen ? 1 : 0)))
+        return "is prepared, and a check of it fails";
     if (!may(c, part))
         return "writes under a session that is not current";
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
-        if (player->now.balances[i] < part->take[i] || player->now.balances[i] < part->at_least[i])
-            return "takes, or counts on, what is not there";
+        if (part->take[i] > 0 &&
+            player->now.balances[i] - part->take[i] < policy_least(c, i))
+            return "takes what is not there";
+        if (part->at_least[i] > 0 && player->now.balances[i] < part->at_least[i])
+            return "counts on what is not there";
     }
+    if (!has_room(c, part))
+        return "gives more than the player may have";
     for (uint32_t i = 0; i < part->out_count && !part->strange; i++) {
         const struct item_model *item = &book_of(c)->items[part->items_out[i] - 1];
         if (item->place != ITEM_HELD || item->player != part->player)
             return "takes an item that the player does not hold";
     }
-    return part->strange ? "takes an item that never was" : NULL;
+    if (part->strange)
+        return "takes an item that never was";
+    for (uint32_t i = 0; i < part->edit_count; i++) {
+        if (edit_obstacle(&player->now.sections, &part->edits[i]) != NULL)
+            return edit_obstacle(&player->now.sections, &part->edits[i]);
+    }
+    return NULL;
 }
 
 static struct slice op_id_of(const struct change *c, const struct txn_model *txn)
@@ -153,12 +207,22 @@ static void remember(const struct change *c, struct player_model *player)
         model_remember(player, c->entry->index);
 }
 
+static void note_receiver(const struct change *c, const struct txn_model *txn, uint32_t item)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        for (uint32_t j = 0; j < txn->parts[i].in_count; j++) {
+            if (txn->parts[i].items_in[j] == item)
+                trace_to(c, item, txn->parts[i].player);
+        }
+    }
+}
+
 /* `risen`: the entry raises the version by itself. */
 static void prepare_part(const struct change *c, struct txn_model *txn, struct txn_part_model *part,
                          bool risen)
 {
     struct player_model *player = player_at(c, part->player);
-    const char *why = obstacle(c, part);
+    const char *why = obstacle(c, part, risen);
 
     CHECK(!part->prepared && shard_of(c, part->player) == c->number);
     if (why != NULL) {
@@ -176,6 +240,7 @@ static void prepare_part(const struct change *c, struct txn_model *txn, struct t
     for (uint32_t i = 0; i < part->out_count; i++) {
         goods_item_move(c, part->items_out[i], ITEM_ON_ITS_WAY, part->player);
         trace_step(c, part->items_out[i], part->player, false, op_id_of(c, txn));
+        note_receiver(c, txn, part->items_out[i]);
     }
     player->now.items -= part->out_count;
     player->now.version += takes(part) && !risen;
@@ -201,10 +266,8 @@ static void come(const struct change *c, const struct txn_model *txn, struct txn
     for (uint32_t i = 0; i < part->mint_count; i++)
         hold(c, txn, part->minted[i], part->player);
     player->now.items += part->in_count + part->mint_count;
-    for (uint32_t i = 0; i < SIM_SECTIONS; i++) {
-        if (part->edits[i] > 0)
-            player->now.sections[i] = part->edits[i] - 1;
-    }
+    for (uint32_t i = 0; i < part->edit_count; i++)
+        edit_apply(&player->now.sections, &part->edits[i], c->entry->owner_ms);
 }
 
 static void come_back(const struct change *c, const struct txn_model *txn,
@@ -232,6 +295,7 @@ static void finish_part(const struct change *c, const struct txn_model *txn,
     part->finished = true;
     player->txn = 0;
     player->freed_index = c->entry->index;
+    player->free_ms = c->sim->now_ms;
     if (commit)
         come(c, txn, part);
     else
@@ -300,6 +364,24 @@ static struct txn_model *txn_new(const struct change *c, const struct op_model *
     return txn;
 }
 
+/* Done on one shard: each player's balances are what the transaction has left. */
+static void check_outcomes(const struct change *c, const struct txn_model *txn)
+{
+    const Holdfast__V1__ExecuteTransactionResponse *response = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__v1__execute_transaction_response__descriptor,
+        c->outcome->body);
+
+    CHECK(response != NULL && response->n_players == txn->part_count);
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        const struct txn_part_model *part = &txn->parts[i];
+        uint32_t changed = 0;
+        for (uint32_t j = 0; j < SIM_CURRENCIES; j++)
+            changed |= part->take[j] + part->give[j] > 0 ? 1u << j : 0;
+        answer_check_balances(c, &response->players[i]->base, &player_at(c, part->player)->now,
+                              changed);
+    }
+}
+
 void txn_done(struct change *c, struct op_model *op)
 {
     struct txn_model *txn = txn_new(c, op);
@@ -314,7 +396,20 @@ void txn_done(struct change *c, struct op_model *op)
     commit(c, txn, c->outcome->body);
     for (uint32_t i = 0; i < txn->part_count; i++)
         finish_part(c, txn, &txn->parts[i], true, i == 0 || takes(&txn->parts[i]));
+    check_outcomes(c, txn);
     c->sim->counts.txns_local++;
+}
+
+bool plan_is_hindered(const struct change *c)
+{
+    struct txn_model txn = { .home = c->number };
+    bool hindered = false;
+
+    c->rule->plans(c, &txn);
+    for (uint32_t i = 0; i < txn.part_count; i++)
+        hindered |= shard_of(c, txn.parts[i].player) == c->number &&
+                    obstacle(c, &txn.parts[i], false) != NULL;
+    return hindered;
 }
 
 /* ---- across shards ---- */
@@ -387,7 +482,7 @@ static void prepared_there(struct change *c, struct transfer_model *record, int 
 
     for (uint32_t i = 0; i < txn->part_count; i++) {
         if (shard_of(c, txn->parts[i].player) == c->number)
-            can &= obstacle(c, &txn->parts[i]) == NULL;
+            can &= obstacle(c, &txn->parts[i], false) == NULL;
     }
     if (decision == DECISION(REJECTED) && can)
         fail(c, "is refused without a reason", record->seq);

@@ -13,7 +13,7 @@
 #include "tests/sim/goods.h"
 
 #define TICK_MS         30u
-#define CHECK_EVERY     64u  /* Steps of one shard, from one look at all of it to the next. */
+#define CHECK_EVERY     64u /* Steps of one shard, from one look at all of it to the next. */
 #define LEASE_TTL_MS    2000u
 #define LEASE_KEEP_MS   500u
 #define NOTE_MS         2000u

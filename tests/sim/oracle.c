@@ -11,6 +11,7 @@
 
 #define REPAIR_MS_MIN   1000u /* Less than what coordinators wait (coordinator.c). */
 #define UNUSED_SLACK_MS 500u  /* Clocks differ. */
+#define STALL_MS        300u /* So long without an entry: no one serves, or a disk stands still. */
 #define WINDOW_MS_MIN   (15u * 60u * 1000u)
 
 struct oracle *oracle_new(struct sim *sim, const struct model_rule *const *rules)
@@ -22,6 +23,7 @@ struct oracle *oracle_new(struct sim *sim, const struct model_rule *const *rules
     oracle->ops = mem_alloc(sizeof *oracle->ops * (MODEL_SLOTS / 2));
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         oracle->shards[i].applier = applier_new(i, node_handlers());
+        policy_begin(&oracle->shards[i].policy);
         applier_set_shard_count(oracle->shards[i].applier, sim->shard_count);
         applier_set_version_max(oracle->shards[i].applier, SIM_APPLY_VERSION_MAX);
     }
@@ -43,6 +45,7 @@ void oracle_free(struct oracle *oracle)
     }
     for (uint32_t i = 0; i < SIM_PLAYERS_MAX; i++) {
         free(oracle->players[i].history);
+        free(oracle->players[i].entries);
         free(oracle->players[i].lost_at);
     }
     arena_deinit(&oracle->arena);
@@ -69,6 +72,18 @@ static bool disk_holds(const struct slot *slot, const struct entry *entry)
             return true;
     }
     return disk_holds_now(slot, entry);
+}
+
+uint32_t oracle_held_by(const struct sim *sim, uint32_t shard, uint64_t index)
+{
+    const struct shard_oracle *known = &sim->oracle->shards[shard];
+    uint32_t count = 0;
+
+    if (sim->rots_made + sim->counts.replicas_dropped + sim->counts.damaged_dropped > 0)
+        return 0;
+    for (uint32_t i = 0; i < sim->node_count && index > 0 && index <= known->count; i++)
+        count += disk_holds(&sim->nodes[i].slots[shard], known->entries[index - 1]);
+    return count;
 }
 
 /* Whichever majority promises, one of it has the entry. */
@@ -256,6 +271,9 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
     shard->entries[shard->count] = entry_ref(entry);
     shard->outcomes[shard->count++] = applier_outcome_hash(shard->applier);
     sim->counts.committed++;
+    if (sim->now_ms - shard->logged_ms > STALL_MS)
+        shard->stalled_ms = sim->now_ms;
+    shard->logged_ms = sim->now_ms;
     model_apply(sim, number, entry, &outcome);
     damage_look(sim, entry, &outcome);
     damage_applied(sim);

@@ -6,8 +6,16 @@
 
 #include "runtime/base/check.h"
 
-static const char *const currency_names[SIM_CURRENCIES] = { "gold", "gems" };
-static const char *const section_names[SIM_SECTIONS] = { "progress", "quests" };
+#define LARGE_BITS       46u
+#define FIRST_CURRENCIES 2u /* What most requests are about. */
+
+static const char *const currency_names[SIM_CURRENCIES] = { "gold", "gems", "dust", "coal" };
+
+const char *request_currency(uint32_t currency)
+{
+    CHECK(currency < SIM_CURRENCIES);
+    return currency_names[currency];
+}
 
 char *request_text(const char *borrowed)
 {
@@ -65,25 +73,120 @@ static void print_authority(enum sim_authority kind, const char *token,
                  kind == BY_SYSTEM ? "system:payments" : "unheld");
 }
 
+/* Of four requests one has more than one currency. */
+static void fill_amounts(const struct sim_op *op, struct request_parts *parts)
+{
+    uint32_t first = op->amount % FIRST_CURRENCIES;
+
+    holdfast__v1__currency_amount__init(&parts->amount);
+    parts->amount.currency = request_text(currency_names[first]);
+    parts->amount.amount = 1 + op->amount / 2 % 50;
+    parts->amounts[0] = &parts->amount;
+    for (uint32_t i = 0; i + 1 < SIM_CURRENCIES; i++) {
+        Holdfast__V1__CurrencyAmount *more = &parts->more[i];
+        holdfast__v1__currency_amount__init(more);
+        more->currency = request_text(currency_names[(first + i + 1) % SIM_CURRENCIES]);
+        more->amount = 1 + (op->twist >> (4 + 4 * i)) % 8;
+        parts->amounts[i + 1] = more;
+    }
+    parts->amount_count = op->twist % 4 > 0 ? 1 : 2 + op->twist / 4 % (SIM_CURRENCIES - 1);
+}
+
+void request_large(const struct sim_op *op, struct request_parts *parts)
+{
+    CHECK(parts->amounts[0] == &parts->amount);
+    parts->amount.currency = request_text("coal");
+    parts->amount.amount = ((int64_t)1 << LARGE_BITS) + op->amount - 5000;
+}
+
+static void fill_items(const struct sim_op *op, struct request_parts *parts)
+{
+    static const char *const kinds[] = { "shield", "boots" };
+
+    holdfast__v1__item_spec__init(&parts->item);
+    parts->item.kind = request_text("sword");
+    parts->items[0] = &parts->item;
+    parts->uids[0] = request_text(op->uid);
+    parts->uid_count = op->uid[0] != '\0';
+    for (uint32_t i = 0; i < 2; i++) {
+        holdfast__v1__item_spec__init(&parts->more_items[i]);
+        parts->more_items[i].kind = request_text(kinds[i]);
+        parts->items[i + 1] = &parts->more_items[i];
+        if (op->more_uids[i][0] != '\0')
+            parts->uids[parts->uid_count++] = request_text(op->more_uids[i]);
+    }
+    parts->item_count = op->twist % 3 > 0 ? 1 : 2 + op->twist / 3 % 2;
+}
+
+#define KIND_64 "a-kind-of-item-whose-name-is-as-long-as-the-names-of-kinds-may-b"
+
+static void spoil_goods(const struct sim_op *op, struct request_parts *parts)
+{
+    switch (op->twist / 37 % 9) {
+    case 0:
+        parts->amount.amount = 0;
+        break;
+    case 1:
+        parts->amount.amount = (int64_t)1 << 53;
+        break;
+    case 2:
+        parts->amount.currency = request_text("bogus");
+        break;
+    case 3:
+        parts->more[0].currency = parts->amount.currency;
+        break;
+    case 4:
+        if (parts->uid_count > 0 && parts->uid_count < ARRAY_SIZE(parts->uids))
+            parts->uids[parts->uid_count++] = parts->uids[0];
+        break;
+    case 5:
+        parts->item.kind = request_text("");
+        break;
+    case 6:
+        parts->item.kind = request_text(KIND_64 "x");
+        break;
+    case 7:
+        memcpy(parts->to, parts->player, sizeof parts->to);
+        break;
+    default: /* Just as much as may be. */
+        parts->amount.amount = ((int64_t)1 << 53) - 1;
+        parts->item.kind = request_text(KIND_64);
+        break;
+    }
+}
+
 void request_parts_fill(const struct sim_op *op, struct request_parts *ret_parts)
 {
     request_player_name(op->player, ret_parts->player);
     request_player_name(op->to, ret_parts->to);
     snprintf(ret_parts->json, sizeof ret_parts->json, "{\"n\":%u}", op->amount);
     print_authority(op->authority, op->token, ret_parts->authority);
-    holdfast__v1__currency_amount__init(&ret_parts->amount);
-    ret_parts->amount.currency = request_text(currency_names[op->amount % SIM_CURRENCIES]);
-    ret_parts->amount.amount = 1 + op->amount / 2 % 50;
-    ret_parts->amounts[0] = &ret_parts->amount;
-    holdfast__v1__section_edit__init(&ret_parts->edit);
-    ret_parts->edit.name = request_text(section_names[op->amount % SIM_SECTIONS]);
-    ret_parts->edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
-    ret_parts->edit.replace = ret_parts->json;
-    ret_parts->edits[0] = &ret_parts->edit;
-    holdfast__v1__item_spec__init(&ret_parts->item);
-    ret_parts->item.kind = request_text("sword");
-    ret_parts->items[0] = &ret_parts->item;
-    ret_parts->uids[0] = request_text(op->uid);
+    fill_amounts(op, ret_parts);
+    edit_parts_fill(op, &ret_parts->edits);
+    fill_items(op, ret_parts);
+    if (op->twist % 37 == 0)
+        spoil_goods(op, ret_parts);
+}
+
+void request_say_why(const struct sim_op *op, ProtobufCMessage *message)
+{
+    static char why[] = "quest", longest[] = KIND_64, too_long[] = KIND_64 "x";
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "reason");
+    uint32_t die = (op->twist ^ op->twist >> 15) % 64;
+
+    if (field == NULL || die > 16)
+        return;
+    *(char **)(void *)((uint8_t *)message + field->offset) = die == 0   ? too_long
+                                                             : die == 1 ? longest
+                                                                        : why;
+}
+
+uint32_t request_page(const struct sim_op *op, uint32_t mostly, uint32_t most)
+{
+    uint32_t die = (op->twist ^ op->twist >> 13) % 32;
+
+    return die < 2 ? most + die : mostly;
 }
 
 Holdfast__V1__ReadOptions *request_read(const struct sim_op *op, struct request_parts *parts)
@@ -118,9 +221,18 @@ static void fill_goods(const struct sim_op *op, const struct request_parts *p,
     t->other_amount.currency =
         request_text(strcmp(p->amount.currency, "gold") == 0 ? "gems" : "gold");
     t->other_amount.amount = 1 + op->amount / 3 % 5;
+    t->more = t->other_more = p->more[SIM_CURRENCIES - 2];
+    t->more.currency = request_text("dust");
+    t->other_more.currency = request_text("coal");
+    t->more.amount = 1 + (op->twist >> 4) % 3;
+    t->other_more.amount = 1 + (op->twist >> 6) % 3;
     t->amounts[0] = &t->amount;
+    t->amounts[1] = &t->more;
     t->other_amounts[0] = &t->other_amount;
-    t->uids[0] = request_text(op->uid);
+    t->other_amounts[1] = &t->other_more;
+    t->amount_count = op->twist % 5 > 0 ? 1 : 2;
+    memcpy(t->uids, p->uids, sizeof t->uids);
+    t->uid_count = p->uid_count;
     t->other_uids[0] = request_text(op->other_uid);
 }
 

@@ -2,14 +2,18 @@
  * steal, and believe what they were told last. */
 #include <string.h>
 
+#include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/goods.h"
+#include "tests/sim/request.h"
 #include "tests/sim/workload.h"
 
 #define RENEW_MS 600u
+#define REVIEWS    256u /* One of so many wishes. */
+#define CONTAIN_MS 2000u
 #define READS    15u /* Of a hundred wishes about one player. */
 
 /* ---- answers ---- */
@@ -163,6 +167,8 @@ static void misuse_id(struct sim *sim, uint32_t server)
     struct sim_op copy = *recent;
     sim->ops[recent - sim->ops].shared_id = true;
     struct sim_op *op = op_new(sim, server, copy.player, METHOD_GRANT);
+    if (op->twist % 2 == 0)
+        op->method = METHOD_DELIVER_TO_PLAYER;
     op->shared_id = true;
     memcpy(op->id, copy.id, sizeof op->id);
     op->authority = BY_SYSTEM;
@@ -195,13 +201,29 @@ static void write_player(struct sim *sim, uint32_t server, uint32_t player)
     op_call(sim, op);
 }
 
+static void read_player(struct sim *sim, uint32_t server, uint32_t player)
+{
+    struct sim_op *op = op_new(
+        sim, server, player, workload_face(sim, WISH_READ, op_twist(sim->seed, sim->op_count)));
+    const struct sim_op *target = &sim->ops[sim->op_count - 1 - op->twist / 7 % sim->op_count];
+
+    /* What a list may be filtered by. */
+    if (target->player == player && target->id[0] != '\0')
+        op->target = (uint32_t)(target - sim->ops);
+    if (sim->oracle->book.item_count > 0)
+        memcpy(op->uid,
+               sim->oracle->book.items[op->twist / 9 % sim->oracle->book.item_count].uid,
+               sizeof op->uid);
+    op_call(sim, op);
+}
+
 static void act_on_player(struct sim *sim, uint32_t server, uint32_t player)
 {
     const struct held *held = &sim->servers[server].held[player];
     uint64_t dice = sim_between(sim, 0, 99);
 
     if (dice < READS) {
-        op_call(sim, op_new(sim, server, player, workload_part(sim, WISH_READ, dice, READS)));
+        read_player(sim, server, player);
     } else if (!held->held && dice < 55) {
         start(sim, server, player);
     } else if (held->held && dice < 25) {
@@ -215,17 +237,58 @@ static void act_on_player(struct sim *sim, uint32_t server, uint32_t player)
     }
 }
 
+/* As a coordinator would whose audit found something: to whoever owns the shard. */
+static void contain(struct sim *sim, uint32_t player)
+{
+    Holdfast__Internal__V1__ContainPlayerRequest request =
+        HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
+    char name[16];
+
+    request_player_name(player, name);
+    request.shard = sim->player_shard[player];
+    request.player_id = name;
+    request.reason = text_lend("a look at it");
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        struct sim_event event = { .kind = EV_CALL, .node = PROC_NODE + i };
+        buf_put_u8(&event.bytes, 0); /* No one waits for the answer. */
+        buf_put_u8(&event.bytes, 1);
+        buf_put_u64(&event.bytes, 0);
+        buf_put_u32(&event.bytes, METHOD_CONTAIN_PLAYER);
+        buf_put_u32(&event.bytes, CONTAIN_MS);
+        request_pack(&request.base, &event.bytes);
+        sim_later(sim, 1 + i, &event);
+    }
+}
+
+/* Mostly who is contained is released soon; some are released who are not. */
+static void review(struct sim *sim, uint32_t server)
+{
+    uint32_t die = op_twist(sim->seed, ~(uint64_t)sim->op_count);
+    uint32_t player = die / 256 % sim->player_count;
+
+    if (die % REVIEWS != 0)
+        return;
+    if (die / 4096 % 4 > 0)
+        contain(sim, player);
+    for (uint32_t i = 0; i < 1 + die / 16384 % 2; i++) {
+        struct sim_op *op = op_new(sim, server, player, METHOD_RELEASE_QUARANTINE);
+        op->authority = BY_SYSTEM;
+        op_call_later(sim, op, 200 + (die / 32768 + i * 997) % 2500);
+    }
+}
+
 static void act(struct sim *sim, uint32_t server)
 {
     uint64_t dice = sim_between(sim, 0, 999);
 
     if (!sim->servers[server].registered || sim->quiet)
         return;
+    review(sim, server);
     if (dice < 50)
         ask_about(sim, server);
     else if (dice < 60)
         misuse_id(sim, server);
-    else if (dice < 70)
+    else if (dice < 80)
         server_trace(sim, server);
     else if (dice < 130)
         server_transact(sim, server);
@@ -233,7 +296,7 @@ static void act(struct sim *sim, uint32_t server)
         server_webhook(sim, server);
     else if (dice < 380)
         server_move_goods(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
-    else if (dice < 460)
+    else if (dice < 500)
         server_reserve(sim, server);
     else
         act_on_player(sim, server, (uint32_t)sim_between(sim, 0, sim->player_count - 1));
@@ -243,7 +306,7 @@ static void on_act(struct sim *sim, uint32_t server, const struct sim_event *eve
 {
     if (event->number > 0) {
         struct sim_op *op = &sim->ops[event->number - 1];
-        bool planned = op->calls == 0; /* By server_reservation.c. */
+        bool planned = op->calls == 0 && op->authority != BY_SYSTEM; /* server_reservation.c. */
         if (planned && sim->quiet)
             return;
         if (planned)

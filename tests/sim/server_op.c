@@ -3,6 +3,7 @@
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/workload.h"
 
@@ -28,6 +29,15 @@ static void choose_if_version(struct sim *sim, struct sim_op *op)
     op->if_version = sim_chance(sim, 500) || near == 0 ? player->now.version : near - 1;
 }
 
+uint32_t op_twist(uint64_t seed, uint64_t number)
+{
+    uint8_t bytes[16];
+
+    store_u64(bytes, seed);
+    store_u64(bytes + 8, number);
+    return (uint32_t)hash_u64((struct slice){ bytes, sizeof bytes });
+}
+
 struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method)
 {
     CHECK(sim->op_count < OPS_MAX);
@@ -43,6 +53,7 @@ struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_
     op->method = method;
     op->attempt = 1;
     op->amount = (uint32_t)sim_between(sim, 0, 9999);
+    op->twist = op_twist(sim->seed, sim->op_count);
     if (method_find(method)->route == METHOD_MUTATION &&
         !workload_get(sim, method)->rule.about_another)
         sim_op_id(sim, op->id);
@@ -74,6 +85,8 @@ void op_call(struct sim *sim, struct sim_op *op)
 
     if (op->call != 0)
         return;
+    if (op->calls == 0)
+        edit_choose(sim, op);
     ask.bytes = sim_queue_bytes(&sim->queue);
     op->call = ask.from = ++sim->calls;
     op->calls++;

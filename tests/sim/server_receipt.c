@@ -17,6 +17,7 @@ static struct sim_op *deliver(struct sim *sim, uint32_t server, uint32_t number,
 
     snprintf(op->id, sizeof op->id, "receipt:%u", number);
     op->shared_id = true;
+    op->twist = op_twist(sim->seed, UINT64_MAX - number);
     op->amount = 3 * (number * 7 % 500 + sim_chance(sim, 50)); /* Mail has goods. */
     op->attempt = (uint32_t)sim_between(sim, 1, 3);
     op->authority = BY_SYSTEM;

@@ -108,6 +108,8 @@ void server_transact(struct sim *sim, uint32_t server)
     uid = sim_chance(sim, 500) ? goods_pick_item(sim, op->others[0]) : NULL;
     if (uid != NULL && strcmp(uid, op->uid) != 0)
         snprintf(op->other_uid, sizeof op->other_uid, "%s", uid);
+    if (op->other_uid[0] == '\0') /* An item goes one way. */
+        goods_pick_more(sim, op);
     uint32_t target = (uint32_t)(op - sim->ops);
     op_call(sim, op);
     if (sim_chance(sim, 400))

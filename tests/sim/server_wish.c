@@ -1,5 +1,6 @@
 /* What game servers want of one player: a die says which method, its row what it is about. */
 #include <stdio.h>
+#include <string.h>
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
@@ -48,6 +49,23 @@ struct sim_op *server_wish(struct sim *sim, uint32_t server, uint32_t player)
     return op != NULL ? op : wish(sim, server, player, WISH_WRITE);
 }
 
+void server_ask_on(struct sim *sim, const struct sim_op *op, const char *next_cursor)
+{
+    struct sim_op before = *op;
+
+    if (next_cursor[0] == '\0' || sim->quiet)
+        return;
+    struct sim_op *next = op_new(sim, before.server, before.player, before.method);
+    CHECK(strlen(next_cursor) < sizeof next->cursor);
+    memcpy(next->cursor, next_cursor, strlen(next_cursor));
+    memcpy(next->uid, before.uid, sizeof next->uid);
+    next->twist = before.twist;
+    next->amount = before.amount;
+    next->target = before.target;
+    next->around_ms = before.around_ms;
+    op_call(sim, next);
+}
+
 void server_trace(struct sim *sim, uint32_t server)
 {
     const char *uid = trace_pick_item(sim);
@@ -55,6 +73,15 @@ void server_trace(struct sim *sim, uint32_t server)
     if (uid == NULL)
         return;
     uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
+    uint32_t die = op_twist(sim->seed, sim->op_count) % 8;
+    static const uint32_t looks[] = { METHOD_LIST_PLAYERS, METHOD_LIST_QUARANTINED,
+                                      METHOD_GET_CHANNEL, METHOD_GET_BACKUP_STATE };
+    if (looks[die % ARRAY_SIZE(looks)] == METHOD_GET_BACKUP_STATE && shard == 0)
+        die = 0; /* No request is empty. */
+    if (die < ARRAY_SIZE(looks) && (looks[die] != METHOD_GET_CHANNEL || sim->shard_count > 1)) {
+        op_call(sim, op_new(sim, server, shard, looks[die]));
+        return;
+    }
     struct sim_op *op = op_new(sim, server, shard, METHOD_ITEM_HISTORY);
     op->target = sim_chance(sim, 500) ? 0 : (uint32_t)sim_between(sim, 1, 4);
     snprintf(op->uid, sizeof op->uid, "%s", uid);

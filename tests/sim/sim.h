@@ -28,7 +28,7 @@
 #define SIM_PLAYERS_MAX 10u
 #define SIM_SECTIONS    2u
 #define SIM_TELL_MS     500u /* Of watermarks: runs are short. */
-#define SIM_CURRENCIES  2u
+#define SIM_CURRENCIES  4u
 #define SIM_TEXT_BYTES  640u
 #define SIM_PROMISES    4u
 
@@ -91,7 +91,7 @@ enum sim_kind {
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
     X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers) X(owners_declined)          \
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(reads_aged) X(renewals)       \
-    X(get_operations) X(policies) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
+    X(get_operations) X(policies) X(policies_late) X(policies_bind) X(edits_refused) X(pages_told) X(invalid_refused) X(channels_told) X(contained) X(released) X(refused_contained) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
     X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                \
@@ -183,7 +183,7 @@ struct etcd_decoded { /* A shard's record: all processes are told it, and look a
 
 struct etcd_sim {
     struct etcd_decoded *decoded; /* The one read last, by shard. */
-    struct etcd_backup backup; /* kvs NULL: there is none. */
+    struct etcd_backup backup;    /* kvs NULL: there is none. */
     uint32_t restores;
     struct etcd_kv *kvs;
     uint32_t kv_count;
@@ -385,6 +385,13 @@ struct sim_server {
 
 enum sim_authority { BY_SESSION, BY_SYSTEM, BY_UNHELD };
 
+/* Which versions of a section an edit knows (edit.h). */
+struct sim_edit {
+    uint32_t schema;
+    bool has_if_version, long_list;
+    uint64_t if_version;
+};
+
 /* What a game server wants done: one op_id, however many calls. */
 struct sim_op {
     uint32_t server, player, method;
@@ -399,16 +406,23 @@ struct sim_op {
     char incarnation[INCARNATION_TEXT_SIZE];
     uint32_t mode;   /* StartSession. */
     uint32_t amount; /* Grant, Spend: also which currency. Update: the number written. */
+    uint32_t twist;  /* Says what else the request has: more currencies, other edits (request.h). */
     bool seal;       /* ResolveOperation. */
     bool of_receipt; /* GetOperation: of the receipt itself. */
     uint32_t to;     /* Transfer, Send: the recipient. */
     char uid[33];    /* Transfer, Send, Spend: an item; empty: none. */
-    char mail[33];   /* Claim. */
+    char more_uids[2][33]; /* ... and others beside it. */
+    char mail[33], more_mail[33]; /* Claim. */
+    char cursor[96];              /* Lists: of the page before. */
     /* Swap, Execute: everybody else, and an item of the first of them. */
     uint32_t others[2], other_count;
     enum sim_authority other_authority[2];
     char other_tokens[2][64];
     char other_uid[33];
+    uint64_t target_seq; /* Reverse, Post, Void: of the ledger entry, too; 0: by the op alone. */
+    int64_t around_ms; /* ListEntries: the time of an entry, or beside it. */
+    uint64_t check_version, check_section; /* Execute: of the first of them, or nearly. */
+    struct sim_edit edits[SIM_SECTIONS];
     uint32_t target;  /* Resolve, GetOperation: the op asked about. Reverse, Post, Void: which.
                        * ItemHistory: after which step. */
     uint64_t call;    /* Open call; 0: none. Rises. */
@@ -680,6 +694,8 @@ void server_renew(struct sim *sim, uint32_t place);
 void server_attach(struct sim *sim, struct sim_event *event);
 /* An event of a game server in this life. Takes over its bytes. */
 void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms, struct sim_event event);
+/* What else a request has; no die is thrown for it, so that a kept seed stays what it was. */
+uint32_t op_twist(uint64_t seed, uint64_t number);
 struct sim_op *op_new(struct sim *sim, uint32_t server, uint32_t player, uint32_t method);
 /* Sends an op to some router. */
 void op_call(struct sim *sim, struct sim_op *op);
@@ -690,8 +706,10 @@ void player_entity(uint32_t player, char ret_entity[32]);
 /* ---- server_wish.c ---- */
 /* An op on what a player has, not called yet; NULL: nothing comes to mind. */
 struct sim_op *server_wish(struct sim *sim, uint32_t server, uint32_t player);
-/* Asks one shard for the history of an item. */
+/* Asks one shard for the history of an item, or who is there. */
 void server_trace(struct sim *sim, uint32_t server);
+/* ... of a list for its next page; `op` may move. */
+void server_ask_on(struct sim *sim, const struct sim_op *op, const char *next_cursor);
 /* Some op on this player, of the last ones, that `fits`; NULL: none was found. */
 const struct sim_op *server_earlier_op(struct sim *sim, uint32_t player,
                                        bool (*fits)(const struct sim *sim, uint32_t method));

@@ -56,6 +56,13 @@ def seed_judge(program, seed):
                  True)
 
 
+def core_judge(program, core, first, count):
+    """Seeds of one core alone (tests/sim/cores), which are so short that a handful is one judge."""
+    return Judge(f"{core} seeds {first} to {first + count - 1}",
+                 [str(program), "--core", core, "--first", str(first), "--seeds", str(count), "--no-reach"],
+                 True)
+
+
 def limited(command, cpu_s):
     """The command under limits of processor time (of each process), memory and core files, behind other work."""
     whole = max(1, int(cpu_s + 0.999))
@@ -84,8 +91,8 @@ def execute(command, cpu_s, environment):
 class Bench:
     """All judges, and what each reaches without a mutant."""
 
-    def __init__(self, program, seeds, tests):
-        self.judges = [seed_judge(program, seed) for seed in seeds]
+    def __init__(self, simulators, tests):
+        self.judges = list(simulators)
         self.judges += [Judge(name, command, False) for name, command in tests]
         self.seeds_max = len(self.judges)
 

@@ -213,7 +213,7 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(judge.execute(["sh", "-c", "kill -ABRT $$"], 5, {})[0], -6)
 
     def bench(self, *judges):
-        made = judge.Bench("none", [], [])
+        made = judge.Bench([], [])
         made.judges, made.seeds_max = list(judges), 2
         return made
 

@@ -2,6 +2,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/goods/goods_sound.h"
 #include "node/core/goods/mailbox.h"
 #include "node/core/rows/rows.h"
 
@@ -9,7 +10,13 @@
 
 Holdfast__Internal__V1__ChannelOutRow *channel_out_decode(struct arena *arena, struct slice value)
 {
-    return (void *)arena_unpack(arena, &holdfast__internal__v1__channel_out_row__descriptor, value);
+    Holdfast__Internal__V1__ChannelOutRow *row =
+        (void *)arena_unpack(arena, &holdfast__internal__v1__channel_out_row__descriptor, value);
+
+    if (row == NULL || row->watermark > row->last_seq ||
+        row->last_seq - row->watermark > CHANNEL_SPAN_MAX)
+        return NULL;
+    return row;
 }
 
 Holdfast__Internal__V1__ChannelInRow *channel_in_decode(struct arena *arena, struct slice value)
@@ -65,10 +72,13 @@ static bool outbox_row_is_sound(const Holdfast__Internal__V1__OutboxRow *row, ui
     int kinds = (credit->mail != NULL) + (credit->prepare != NULL) + (credit->finish != NULL) +
                 (credit->receipt != NULL);
     if (kinds != 1 || (credit->mail != NULL && !mail_is_sound(credit->mail)) ||
-        (credit->prepare != NULL && credit->prepare->txn == NULL) ||
+        (credit->prepare != NULL &&
+         (credit->prepare->txn == NULL ||
+          player_id_check(slice_from_text(credit->prepare->player_id)) != ERR_OK)) ||
         (credit->finish != NULL && credit->finish->txn == NULL))
         return false;
-    return player_id_check(slice_from_text(row->player_id)) == ERR_OK && operation_is_sound(row);
+    return player_id_check(slice_from_text(row->player_id)) == ERR_OK &&
+           goods_text_is_sound(row->authority) && operation_is_sound(row);
 }
 
 Holdfast__Internal__V1__OutboxRow *outbox_decode(struct arena *arena, struct slice value,

@@ -15,6 +15,9 @@
 /* Open records of a shard, and records of one channel above its watermark. */
 #define OUTBOX_MAX        65536u
 #define CHANNEL_BATCH_MAX 256u
+/* The same with what finishes transactions, which always finds room. A row that tells of a greater
+ * span cannot be right: every replica would count for hours. */
+#define CHANNEL_SPAN_MAX (1ull << 20)
 /*
  * Records settled by one entry. A record that a receipt pays for may make items, and each that
  * comes back may be mail: their places in the entry, which make UIDs and mail ids unique, are

@@ -235,8 +235,8 @@ static json_t *step_value(Holdfast__V1__PatchKind kind, json_t *old, json_t *val
             return NULL;
         }
         return json_integer(sum);
-    default:
-        CHECK(false);
+    default: /* Of a later version of this program, whose transactions come here. */
+        *ret_why = "a step of a kind that this version knows";
         return NULL;
     }
 }
@@ -267,6 +267,9 @@ err json_patch_step(json_t **document, Holdfast__V1__PatchKind kind, struct slic
     bool takes = removes || kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD;
     err e;
 
+    *ret_why = "a JSON Pointer, and a value unless the step removes";
+    if (json_pointer_check(path) != ERR_OK || (value == NULL && !removes))
+        return ERR_INVALID;
     if (path.size == 0)
         return step_at_root(document, kind, value, ret_why);
     json_t *parent = parent_of(*document, path, !takes, &last);

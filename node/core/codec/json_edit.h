@@ -23,7 +23,7 @@ NODISCARD err json_pointer_check(struct slice path);
 
 /* *document may be replaced (a SET at ""). `value` is borrowed; NULL for REMOVE, nested at
  * most JSON_DEPTH_MAX deep.
- * ERR_INVALID: does not fit what stands there; *ret_why says what was expected.
+ * ERR_INVALID: it is no step, or does not fit what stands there; *ret_why says what was expected.
  * ERR_FULL: an integer would overflow. */
 NODISCARD err json_patch_step(json_t **document, Holdfast__V1__PatchKind kind, struct slice path,
                               json_t *value, const char **ret_why);

@@ -191,6 +191,35 @@ void goods_forget_sent(struct player *player, const Holdfast__V1__Mail *mail)
     }
 }
 
+uint32_t goods_add_amounts(struct apply_context *context, size_t count,
+                           Holdfast__V1__CurrencyAmount *const *amounts,
+                           struct ledger_change *ret_changes)
+{
+    struct player *player = context->player;
+    uint32_t added = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct slice name = slice_from_text(amounts[i]->currency);
+        int64_t after = 0;
+        /* It stands since it was debited; but for a player whose row was repaired meanwhile. */
+        bool full =
+            player_find_balance(player, name) == NULL && player->balance_count == CURRENCIES_MAX;
+        struct balance *balance = full ? NULL : player_get_balance(player, context->arena, name);
+        if (full || __builtin_add_overflow(balance->amount, amounts[i]->amount, &after)) {
+            damage_note(context->damage, player->entity, AMOUNT_DAMAGE);
+            continue;
+        }
+        balance->amount = after;
+        ret_changes[added++] = (struct ledger_change){
+            .currency = name,
+            .amount = amounts[i]->amount,
+            .balance_after = after,
+            .reserved_after = balance->reserved,
+        };
+    }
+    return added;
+}
+
 void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
 {
     struct ledger_change changes[LEDGER_CHANGES_MAX];
@@ -198,24 +227,13 @@ void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
 
     CHECK(mail->n_currencies <= LEDGER_CHANGES_MAX);
     CHECK(mail->n_items <= LEDGER_ITEMS_MAX);
-    for (size_t i = 0; i < mail->n_currencies; i++) {
-        struct slice name = slice_from_text(mail->currencies[i]->currency);
-        /* It stands since it was debited; but for a player whose row was repaired meanwhile. */
-        struct balance *balance = player_get_balance(context->player, context->arena, name);
-        CHECK(!__builtin_add_overflow(balance->amount, mail->currencies[i]->amount,
-                                      &balance->amount));
-        changes[i] = (struct ledger_change){
-            .currency = name,
-            .amount = mail->currencies[i]->amount,
-            .balance_after = balance->amount,
-            .reserved_after = balance->reserved,
-        };
-    }
+    uint32_t change_count =
+        goods_add_amounts(context, mail->n_currencies, mail->currencies, changes);
     CHECK(goods_put_items(context, mail->n_items, mail->items, UINT64_MAX, items) == ERR_OK);
     struct ledger_entry entry = {
         .kind = HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_REFUND,
         .reason = slice_from_text(mail->reason),
-        .change_count = (uint32_t)mail->n_currencies,
+        .change_count = change_count,
         .changes = changes,
         .item_count = (uint32_t)mail->n_items,
         .items = items,

@@ -10,7 +10,8 @@
 #include "node/core/goods/ledger.h"
 #include "node/core/handler/handler.h"
 
-#define ITEM_DAMAGE "an item's row cannot be read"
+#define ITEM_DAMAGE   "an item's row cannot be read"
+#define AMOUNT_DAMAGE "what comes back to the player finds no room in its balances"
 
 /* A row as the API tells it, and back. Texts live in the arena, or in the message. */
 Holdfast__V1__Item *goods_item_message(struct arena *arena, const struct item_row *item);
@@ -45,6 +46,13 @@ bool goods_are_large(const Holdfast__V1__Mail *mail);
 NODISCARD err goods_note_sent(struct apply_context *context, const Holdfast__V1__Mail *mail);
 /* They arrived, or are refunded. */
 void goods_forget_sent(struct player *player, const Holdfast__V1__Mail *mail);
+
+/* Adds to context->player's balances, whatever the limits say, and tells how many changes that made
+ * (ret_changes: room for `count`). What no balance has room for is left out, and damage noted: rows
+ * that make no sense named it. */
+uint32_t goods_add_amounts(struct apply_context *context, size_t count,
+                           Holdfast__V1__CurrencyAmount *const *amounts,
+                           struct ledger_change *ret_changes);
 
 /* Gives context->player back what was taken from it, whatever the limits say meanwhile, with a
  * ledger entry. */

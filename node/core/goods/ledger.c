@@ -248,6 +248,13 @@ static char *read_text(struct reader *reader, struct arena *arena)
     return arena_text(arena, read_raw(reader, read_u8(reader)));
 }
 
+/* It may be reversed, or tell a balance that is made again from it. */
+static bool change_is_sound(const Holdfast__V1__LedgerChange *change)
+{
+    return balance_is_sound(change->amount) && balance_is_sound(change->balance_after) &&
+           balance_is_sound(change->reserved) && balance_is_sound(change->reserved_after);
+}
+
 static void read_changes(struct reader *reader, struct arena *arena, bool extended,
                          Holdfast__V1__LedgerEntry *entry)
 {
@@ -263,6 +270,7 @@ static void read_changes(struct reader *reader, struct arena *arena, bool extend
             entry->changes[i]->reserved = (int64_t)read_u64(reader);
             entry->changes[i]->reserved_after = (int64_t)read_u64(reader);
         }
+        reader->bad |= !change_is_sound(entry->changes[i]);
     }
 }
 
@@ -287,7 +295,8 @@ static void read_items(struct reader *reader, struct arena *arena, bool extended
         entry->items[i]->uid = arena_alloc(arena, ITEM_UID_TEXT_SIZE);
         item_uid_print(uid.data, entry->items[i]->uid);
         entry->items[i]->kind = read_text(reader, arena);
-        entry->items[i]->attributes = arena_text(arena, read_bytes(reader, UINT32_MAX));
+        entry->items[i]->attributes =
+            arena_text(arena, read_bytes(reader, ITEM_ATTRIBUTES_ROW_MAX));
         if (extended) {
             entry->items[i]->minted_at_ms = (int64_t)read_u64(reader);
             entry->items[i]->step = read_u32(reader);

@@ -1,12 +1,15 @@
 #include "node/core/goods/mailbox.h"
 
+#include <string.h>
+
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
-#include "node/core/goods/ledger.h"
+#include "node/core/goods/goods_sound.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
 
-#define MAILBOX_VERSION 1u
+#define MAILBOX_VERSION   1u
+#define MAIL_TEXT_ROW_MAX 8192u
 
 err mailbox_row_decode(struct slice row, uint32_t *ret_count)
 {
@@ -138,13 +141,8 @@ bool mail_is_sound(const Holdfast__V1__Mail *mail)
 {
     struct slice from = slice_from_text(mail->from_player_id);
 
-    if (mail->n_items > LEDGER_ITEMS_MAX || mail->n_currencies > LEDGER_CHANGES_MAX ||
-        (from.size > 0 && player_id_check(from) != ERR_OK))
-        return false;
-    for (size_t i = 0; i < mail->n_items; i++) {
-        uint8_t uid[ITEM_UID_BYTES];
-        if (item_uid_parse(slice_from_text(mail->items[i]->uid), uid) != ERR_OK)
-            return false;
-    }
-    return true;
+    return (from.size == 0 || player_id_check(from) == ERR_OK) &&
+           goods_text_is_sound(mail->reason) && strlen(mail->text) <= MAIL_TEXT_ROW_MAX &&
+           goods_amounts_are_sound(mail->n_currencies, mail->currencies) &&
+           goods_items_are_sound(mail->n_items, mail->items);
 }

@@ -71,7 +71,7 @@ static bool all_zero(const struct totals *totals)
             return false;
     }
     for (uint32_t i = 0; totals->buckets != NULL && i < TOTALS_BUCKETS; i++) {
-        if (totals->buckets[i].count != 0 || totals->buckets[i].hashes != 0)
+        if (totals->buckets->each[i].count != 0 || totals->buckets->each[i].hashes != 0)
             return false;
     }
     return totals->count == 0 && totals->hashes == 0;

@@ -14,6 +14,11 @@ void player_init(struct player *player, struct slice entity)
     player->entity = entity;
 }
 
+bool balance_is_sound(int64_t amount)
+{
+    return amount >= -BALANCE_ROW_MAX && amount <= BALANCE_ROW_MAX;
+}
+
 static void read_balances(struct reader *reader, struct arena *arena, struct player *player)
 {
     uint32_t count = read_u8(reader);
@@ -31,6 +36,7 @@ static void read_balances(struct reader *reader, struct arena *arena, struct pla
         reader->bad |= player->balances[i].currency.size == 0 ||
                        player->balances[i].currency.size > CURRENCY_NAME_BYTES_MAX;
         player->balances[i].amount = (int64_t)read_u64(reader);
+        reader->bad |= !balance_is_sound(player->balances[i].amount);
         player->balances[i].reserved = 0;
         player->balances[i].sent = 0;
     }

@@ -21,12 +21,18 @@
 /* Of all sections: a whole profile must fit one frame between processes. */
 #define PROFILE_BYTES_MAX LIMIT_PROFILE_BYTES
 
+/* Of a balance in a row, either way of 0: far past what the rules and refunds can come to
+ * (goods.h), and far from where adding to it overflows. */
+#define BALANCE_ROW_MAX ((1ll << 62) + (1ll << 60))
+
 struct balance {
     struct slice currency;
     int64_t amount;
     int64_t reserved; /* In open reservations; no part of `amount`. */
     int64_t sent;     /* In large transfers to other shards that are open (goods.h). */
 };
+
+bool balance_is_sound(int64_t amount);
 
 struct section_info {
     struct slice name;

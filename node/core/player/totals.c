@@ -8,33 +8,34 @@
 
 void totals_deinit(struct totals *totals)
 {
+    free(totals->currencies);
     free(totals->buckets);
-    totals->buckets = NULL;
-    memset(totals->filled, 0, sizeof totals->filled);
+    *totals = (struct totals){ 0 };
 }
 
 static void note_filled(struct totals *totals, uint32_t place)
 {
-    const struct totals_bucket *bucket = &totals->buckets[place];
+    const struct totals_bucket *bucket = &totals->buckets->each[place];
     uint64_t bit = 1ull << place % 64;
 
     if (bucket->count != 0 || bucket->hashes != 0)
-        totals->filled[place / 64] |= bit;
+        totals->buckets->filled[place / 64] |= bit;
     else
-        totals->filled[place / 64] &= ~bit;
+        totals->buckets->filled[place / 64] &= ~bit;
 }
 
 /* From `*place` on: the first bucket that is not zero, and its place; NULL: there is none. */
 static const struct totals_bucket *next_filled(const struct totals *totals, uint32_t *place)
 {
-    for (uint32_t word = *place / 64; word < TOTALS_BUCKETS / 64; word++) {
-        uint64_t bits = totals->filled[word];
+    for (uint32_t word = *place / 64; totals->buckets != NULL && word < TOTALS_BUCKETS / 64;
+         word++) {
+        uint64_t bits = totals->buckets->filled[word];
         if (word == *place / 64)
             bits &= ~0ull << *place % 64;
         if (bits == 0)
             continue;
         *place = word * 64 + (uint32_t)__builtin_ctzll(bits);
-        return &totals->buckets[*place];
+        return &totals->buckets->each[*place];
     }
     return NULL;
 }
@@ -42,7 +43,13 @@ static const struct totals_bucket *next_filled(const struct totals *totals, uint
 static void make_buckets(struct totals *totals)
 {
     if (totals->buckets == NULL)
-        totals->buckets = mem_zalloc(sizeof *totals->buckets * TOTALS_BUCKETS);
+        totals->buckets = mem_zalloc(sizeof *totals->buckets);
+}
+
+static void make_currencies(struct totals *totals)
+{
+    if (totals->currencies == NULL)
+        totals->currencies = mem_alloc(sizeof *totals->currencies * TOTALS_CURRENCIES_MAX);
 }
 
 static void copy_buckets(struct totals *to, const struct totals *from)
@@ -50,23 +57,29 @@ static void copy_buckets(struct totals *to, const struct totals *from)
     const struct totals_bucket *bucket;
 
     for (uint32_t i = 0; next_filled(to, &i) != NULL; i++)
-        to->buckets[i] = (struct totals_bucket){ 0 };
+        to->buckets->each[i] = (struct totals_bucket){ 0 };
+    if (from->buckets == NULL) {
+        free(to->buckets);
+        to->buckets = NULL;
+        return;
+    }
+    make_buckets(to);
+    memcpy(to->buckets->filled, from->buckets->filled, sizeof to->buckets->filled);
     for (uint32_t i = 0; (bucket = next_filled(from, &i)) != NULL; i++)
-        to->buckets[i] = *bucket;
+        to->buckets->each[i] = *bucket;
 }
 
 void totals_copy(struct totals *to, const struct totals *from)
 {
     CHECK(to != from);
-    if (from->buckets != NULL) {
-        make_buckets(to);
-        copy_buckets(to, from);
-    } else {
-        totals_deinit(to);
-    }
-    struct totals_bucket *buckets = to->buckets;
-    *to = *from;
-    to->buckets = buckets;
+    copy_buckets(to, from);
+    to->count = from->count;
+    to->hashes = from->hashes;
+    to->currency_count = from->currency_count;
+    if (from->currency_count == 0)
+        return;
+    make_currencies(to);
+    memcpy(to->currencies, from->currencies, sizeof *to->currencies * from->currency_count);
 }
 
 static uint64_t uid_hash(const uint8_t uid[ITEM_UID_BYTES])
@@ -85,7 +98,7 @@ void totals_add_uid(struct totals *totals, const uint8_t uid[ITEM_UID_BYTES], in
     uint32_t place = (uint32_t)(hash % TOTALS_BUCKETS);
 
     make_buckets(totals);
-    struct totals_bucket *bucket = &totals->buckets[place];
+    struct totals_bucket *bucket = &totals->buckets->each[place];
     bucket->count += sign;
     bucket->hashes += sign > 0 ? hash : 0 - hash;
     note_filled(totals, place);
@@ -101,6 +114,7 @@ static struct totals_currency *currency_get(struct totals *totals, struct slice 
 
     if (name.size >= TOTALS_NAME_SIZE) /* Of a row that is damaged and can be read all the same. */
         name.size = TOTALS_NAME_SIZE - 1;
+    make_currencies(totals);
     while (place < totals->currency_count &&
            slice_compare(slice_from_text(totals->currencies[place].name), name) < 0)
         place++;
@@ -134,8 +148,8 @@ void totals_add(struct totals *to, const struct totals *from)
     const struct totals_bucket *bucket;
     for (uint32_t i = 0; (bucket = next_filled(from, &i)) != NULL; i++) {
         make_buckets(to);
-        to->buckets[i].count += bucket->count;
-        to->buckets[i].hashes += bucket->hashes;
+        to->buckets->each[i].count += bucket->count;
+        to->buckets->each[i].hashes += bucket->hashes;
         note_filled(to, i);
     }
 }
@@ -169,14 +183,15 @@ void totals_encode(const struct totals *totals, struct buf *out)
         buf_put_bytes(out, slice_from_text(totals->currencies[i].name));
         buf_put_u64(out, (uint64_t)totals->currencies[i].net);
     }
-    for (uint32_t i = 0; i < TOTALS_BUCKETS / 64; i++)
-        filled += (uint32_t)__builtin_popcountll(totals->filled[i]);
+    for (uint32_t i = 0; totals->buckets != NULL && i < TOTALS_BUCKETS / 64; i++)
+        filled += (uint32_t)__builtin_popcountll(totals->buckets->filled[i]);
     buf_put_u32(out, filled);
     totals_encode_buckets(totals, out);
 }
 
 static void read_currency(struct reader *reader, struct totals *totals)
 {
+    make_currencies(totals);
     struct totals_currency *at = &totals->currencies[totals->currency_count];
     struct slice name = read_bytes(reader, TOTALS_NAME_SIZE - 1);
 
@@ -210,7 +225,7 @@ void totals_decode(struct reader *reader, struct totals *totals)
             place < next || place >= TOTALS_BUCKETS || (bucket.count == 0 && bucket.hashes == 0);
         if (reader->bad)
             return;
-        totals->buckets[place] = bucket;
+        totals->buckets->each[place] = bucket;
         note_filled(totals, place);
         totals->count += bucket.count;
         totals->hashes += bucket.hashes;

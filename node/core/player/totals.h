@@ -13,7 +13,7 @@
 #include "node/core/rows/rows.h"
 
 #define TOTALS_BUCKETS        4096u /* A multiple of 64. */
-#define TOTALS_CURRENCIES_MAX 128u /* Ever seen in a shard; beyond it they are counted as one. */
+#define TOTALS_CURRENCIES_MAX 128u  /* Ever seen in a shard; beyond it they are counted as one. */
 #define TOTALS_NAME_SIZE      33u
 
 struct totals_currency {
@@ -26,15 +26,20 @@ struct totals_bucket {
     uint64_t hashes; /* Sum, modulo 2^64. */
 };
 
-struct totals {
-    uint32_t currency_count;
-    struct totals_currency currencies[TOTALS_CURRENCIES_MAX]; /* Sorted by name. */
-    int64_t count;                                            /* Sums over all buckets. */
-    uint64_t hashes;
-    struct totals_bucket *buckets; /* NULL: all are zero. Owned. */
+struct totals_buckets {
     /* Which of them are not zero: a bit each. Most shards fill few, and each checkpoint and each cut
      * goes through those. */
     uint64_t filled[TOTALS_BUCKETS / 64u];
+    struct totals_bucket each[TOTALS_BUCKETS];
+};
+
+/* A zeroed one is valid and empty. */
+struct totals {
+    uint32_t currency_count;
+    struct totals_currency *currencies; /* Sorted by name; room for TOTALS_CURRENCIES_MAX. Owned; */
+    struct totals_buckets *buckets;     /* so is this. NULL: none, and all are zero. */
+    int64_t count;                      /* Sums over all buckets. */
+    uint64_t hashes;
 };
 
 void totals_deinit(struct totals *totals);

@@ -295,19 +295,31 @@ static err refuse_step(struct edit_step *step, size_t place, err e, const char *
     return ERR_CONFLICT;
 }
 
-/* Returns what `document` became; NULL: absent. */
-static json_t *run_merge(const Edit *edit, json_t *document)
+/* What requests are checked for, and what transactions of another shard, or rows, may lack. */
+static err refuse_edit(struct edit_step *step, const char *name, const char *why)
 {
+    return refuse(step->context->arena, step->context->refusal, CODE(INVALID_ARGUMENT),
+                  step_field(step, name), "section %s: expected %s", step->edit->name, why);
+}
+
+/* *document NULL: absent. */
+static err run_merge(struct edit_step *step, json_t **document)
+{
+    const Edit *edit = step->edit;
     const char *why = NULL;
     json_t *patch = json_canon_parse(slice_from_text(edit->merge), &why);
 
-    CHECK(patch != NULL);
-    document = json_merge(document, patch);
+    if (patch == NULL)
+        return refuse_edit(step, "merge", why);
+    *document = json_merge(*document, patch);
     json_decref(patch);
-    for (size_t i = 0; i < edit->n_remove; i++)
-        CHECK(json_patch_step(&document, PATCH(REMOVE), slice_from_text(edit->remove[i]), NULL,
-                              &why) == ERR_OK);
-    return document;
+    for (size_t i = 0; i < edit->n_remove; i++) {
+        err e =
+            json_patch_step(document, PATCH(REMOVE), slice_from_text(edit->remove[i]), NULL, &why);
+        if (e != ERR_OK)
+            return refuse_edit(step, "remove", why);
+    }
+    return ERR_OK;
 }
 
 static err run_patch(struct edit_step *step, json_t **document)
@@ -321,7 +333,8 @@ static err run_patch(struct edit_step *step, json_t **document)
         json_t *value = NULL;
         if (patch->kind != PATCH(REMOVE)) {
             value = json_canon_parse(slice_from_text(patch->json), &why);
-            CHECK(value != NULL);
+            if (value == NULL)
+                return refuse_step(step, i, ERR_INVALID, why);
         }
         err e = json_patch_step(document, patch->kind, slice_from_text(patch->path), value, &why);
         json_decref(value);
@@ -345,10 +358,8 @@ static err make_document(struct edit_step *step, struct slice *ret_text)
     err e = read_document(step, &document);
     if (e != ERR_OK)
         return e;
-    if (step->edit->edit_case == EDIT(MERGE))
-        document = run_merge(step->edit, document);
-    else
-        e = run_patch(step, &document);
+    e = step->edit->edit_case == EDIT(MERGE) ? run_merge(step, &document)
+                                             : run_patch(step, &document);
     if (e == ERR_OK && json_canon_write(document, &text) != ERR_OK) {
         e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), step_field(step, "patch"),
                    "section %s would nest deeper than %u", step->edit->name, JSON_DEPTH_MAX);

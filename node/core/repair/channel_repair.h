@@ -22,15 +22,14 @@
 #define NODE_CORE_REPAIR_CHANNEL_REPAIR_H
 
 #include "holdfast/v1/admin.pb-c.h"
+#include "node/core/channel/channel_row.h"
 #include "node/core/handler/handler.h"
 #include "node/core/repair/record_find.h"
 #include "node/core/rows/rows.h"
 
-#define CHANNEL_REPAIR_VERSION 4u /* Apply version from which replicas know this repair. */
-#define CHANNEL_REPAIR_SEQ_MAX (UINT64_MAX / 4)
-/* Records of one channel above its watermark: the sender opens no more than OUTBOX_MAX, and what
- * finishes transactions. A greater span would have every replica count for hours. */
-#define CHANNEL_REPAIR_SPAN_MAX (1ull << 20)
+#define CHANNEL_REPAIR_VERSION  4u /* Apply version from which replicas know this repair. */
+#define CHANNEL_REPAIR_SEQ_MAX  (UINT64_MAX / 4)
+#define CHANNEL_REPAIR_SPAN_MAX CHANNEL_SPAN_MAX
 
 /* A key of TABLE_CHANNEL as row_key_channel makes it. False: it is none. */
 NODISCARD bool channel_key_parse(const struct row_key *key, bool *ret_outgoing,

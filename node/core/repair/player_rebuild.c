@@ -59,6 +59,12 @@ static bool is_told(const struct rebuild *r, struct slice currency)
     return player_find_balance(&r->player, currency) != NULL;
 }
 
+static err refuse_currencies(struct rebuild *r)
+{
+    return refuse(r->context->arena, r->context->refusal, CODE(QUARANTINED), "rebuild",
+                  "the ledger names more currencies than a player can hold");
+}
+
 static err take_change(struct rebuild *r, const Holdfast__V1__LedgerChange *change)
 {
     const struct policy *policy = &r->context->meta->policy;
@@ -68,8 +74,7 @@ static err take_change(struct rebuild *r, const Holdfast__V1__LedgerChange *chan
         return ERR_OK;
     if (r->player.balance_count == CURRENCIES_MAX || name.size == 0 ||
         name.size > CURRENCY_NAME_BYTES_MAX)
-        return refuse(r->context->arena, r->context->refusal, CODE(QUARANTINED), "rebuild",
-                      "the ledger names more currencies than a player can hold");
+        return refuse_currencies(r);
     player_get_balance(&r->player, r->context->arena, name)->amount = change->balance_after;
     const struct currency *currency = policy_find_currency(policy, name);
     if (currency != NULL) {
@@ -136,6 +141,8 @@ static err take_hints(struct rebuild *r)
         const struct balance *old =
             r->old_readable && silent ? player_find_balance(&r->old, name) : NULL;
         if (hint == NULL && silent && r->old_readable) {
+            if (old != NULL && r->player.balance_count == CURRENCIES_MAX)
+                return refuse_currencies(r);
             if (old != NULL) /* Nothing speaks against it. */
                 player_get_balance(&r->player, arena, arena_copy(arena, name))->amount =
                     old->amount;
@@ -145,6 +152,8 @@ static err take_hints(struct rebuild *r)
             return refuse_invalid(arena, context->refusal, "balances",
                                   "each currency that the readable end of the ledger does not tell",
                                   arena_printf(arena, "none of %s", policy->currencies[i].name));
+        if (hint != NULL && r->player.balance_count == CURRENCIES_MAX && !is_told(r, name))
+            return refuse_currencies(r);
         if (hint != NULL)
             player_get_balance(&r->player, arena, arena_copy(arena, name))->amount = hint->amount;
     }

@@ -449,6 +449,7 @@ err history_row_decode(struct slice key, struct slice value, struct history_row 
     history.next = read_raw(&reader, read_u8(&reader));
     known &= history.step > 0 && entity_has_kind(history.entity);
     known &= history.next.size == 0 || entity_has_kind(history.next);
+    known &= history.entity.size <= ENTITY_BYTES_MAX && history.next.size <= ENTITY_BYTES_MAX;
     if (!known || reader_finish(&key_reader) != ERR_OK || reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
     *ret_history = history;
@@ -480,7 +481,8 @@ err item_row_decode(struct slice key, struct slice value, struct item_row *ret_i
     item.minted_at_ms = read_u64(&reader);
     item.kind = read_bytes(&reader, UINT32_MAX);
     item.attributes = read_raw(&reader, reader_left(&reader));
-    if (reader_finish(&reader) != ERR_OK)
+    if (reader_finish(&reader) != ERR_OK || item.kind.size > ITEM_KIND_ROW_MAX ||
+        item.attributes.size > ITEM_ATTRIBUTES_ROW_MAX)
         return ERR_CORRUPT;
     *ret_item = item;
     return ERR_OK;

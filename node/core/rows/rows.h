@@ -8,9 +8,13 @@
 #include "node/core/codec/op.h"
 #include "node/core/rows/state.h"
 
-#define ITEM_PLACES_MAX    65536u /* UIDs that one entry can make: a UID holds 16 bits of place. */
-#define ITEM_UID_BYTES     16u
-#define ITEM_UID_TEXT_SIZE 33 /* With the NUL. */
+#define ITEM_PLACES_MAX 65536u /* UIDs that one entry can make: a UID holds 16 bits of place. */
+#define ITEM_UID_BYTES  16u
+/* Of an item's row: a ledger has a byte for a kind's length, and all items of an entry have to fit
+ * one row. Requests have narrower limits. */
+#define ITEM_KIND_ROW_MAX       255u
+#define ITEM_ATTRIBUTES_ROW_MAX 2048u
+#define ITEM_UID_TEXT_SIZE      33 /* With the NUL. */
 
 struct row_key {
     size_t size;

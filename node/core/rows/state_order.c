@@ -102,6 +102,10 @@ void order_add(struct state *state, struct row *row)
 {
     struct order_tree *tree = order_tree_of(state, row_slice(row));
 
+    if (is_grouped(row_slice(row))) {
+        size_t group = (size_t)(tree - state->grouped);
+        state->groups_used[group / 64] |= 1ull << group % 64;
+    }
     row->right = tree->waiting;
     if (tree->waiting != NULL)
         tree->waiting->left = row;
@@ -210,8 +214,10 @@ uint32_t order_count_roots(const struct state *state)
 
     for (uint32_t i = 0; i < TABLE_TREES; i++)
         roots += state->order[i].root != NULL;
-    for (uint32_t i = 0; i < ORDER_GROUPS; i++)
-        roots += state->grouped[i].root != NULL;
+    for (uint32_t i = 0; i < ORDER_GROUPS / 64; i++) {
+        for (uint64_t left = state->groups_used[i]; left != 0; left &= left - 1)
+            roots += state->grouped[i * 64 + (uint32_t)__builtin_ctzll(left)].root != NULL;
+    }
     return roots;
 }
 

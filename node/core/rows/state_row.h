@@ -102,6 +102,7 @@ struct state {
     struct row_table table;
     struct order_tree order[TABLE_TREES];
     struct order_tree grouped[ORDER_GROUPS]; /* Of the tables ordered by entity, by hash. */
+    uint64_t groups_used[ORDER_GROUPS / 64u]; /* Those that ever held a row: a bit each. */
     struct drop_list drops[DROP_KINDS];
     struct fresh fresh[TABLE_RUNS];
     struct row **dirty;

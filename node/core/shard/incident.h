@@ -11,6 +11,7 @@
 #define INCIDENT_PLAYER_SIZE 104u
 #define INCIDENT_OP_ID_SIZE  164u
 #define INCIDENT_WHAT_SIZE   72u
+#define INCIDENT_BY_SIZE     129u
 /* Of one step; more are not told. */
 #define INCIDENTS_STEP_MAX 1024u
 
@@ -33,6 +34,7 @@ struct incident {
     char player[INCIDENT_PLAYER_SIZE]; /* Without its kind; empty: none. */
     char op_id[INCIDENT_OP_ID_SIZE];
     char what[INCIDENT_WHAT_SIZE];
+    char by[INCIDENT_BY_SIZE]; /* Who asked, as ledgers have it; empty: no caller did. */
 };
 
 #endif

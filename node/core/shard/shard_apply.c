@@ -108,6 +108,15 @@ static void wake_queued(struct shard *shard, struct slice entity, const struct s
     }
 }
 
+/* Who was woken for it did not take the session: it was refused, or had its outcome already. */
+static bool session_left_free(struct shard *shard, const struct outcome *outcome,
+                              const struct shard_event *event)
+{
+    return outcome->method == METHOD_START_SESSION && shard->calls[CALL_QUEUED].count > 0 &&
+           (outcome->kind == OUTCOME_REFUSED || outcome->duplicate) &&
+           !applier_session_held(shard->applier, outcome->entity, event->unix_ms);
+}
+
 /* A caller that lost its link asks again under the same op_id, and may wait beside itself: the same
  * operation proposed again gets the outcome that has just been stored. */
 static void wake_twins(struct shard *shard, const struct entry *entry,
@@ -190,7 +199,7 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     } else if (call != NULL) {
         answer_call(shard, call, outcome, out);
     }
-    if (outcome->session_freed)
+    if (outcome->session_freed || session_left_free(shard, outcome, event))
         wake_queued(shard, outcome->entity, event, out);
     if (outcome->method == METHOD_START_SESSION && outcome->kind == OUTCOME_COMMITTED &&
         !outcome->duplicate && shard->calls[CALL_QUEUED].count > 0)

@@ -21,7 +21,8 @@
 #define TELL_AT             256u   /* A watermark that has moved so far leaves alone. */
 #define LATER_MS            10u
 #define OLDEST_EVERY_MS     200u
-#define OUTBOX_PLAYER_FIELD 2u /* OutboxRow.player_id */
+#define OUTBOX_PLAYER_FIELD 2u     /* OutboxRow.player_id */
+#define REFUSAL_BYTES_MAX   65536u /* Of another shard, packed: it is stored as an outcome. */
 
 typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
 typedef Holdfast__Internal__V1__DeliverResponse deliver_response;
@@ -341,7 +342,8 @@ static bool result_is_sound(const settle_item *item,
         return item->finish || item->receipt ||
                item_uid_parse(slice_from_text(result->mail_id), mail_id) == ERR_OK;
     case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_REJECTED:
-        return result->refusal != NULL && !item->finish;
+        return result->refusal != NULL && !item->finish &&
+               protobuf_c_message_get_packed_size(&result->refusal->base) <= REFUSAL_BYTES_MAX;
     case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_CANCELLED:
         return !item->finish;
     default:

@@ -3,11 +3,14 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/session/authority.h"
 #include "node/core/shard/shard_internal.h"
 #include "runtime/base/check.h"
 
 #define PLAYER_PREFIX      "player:"
 #define UNREADABLE_TOLD_MS 30000u
+
+_Static_assert(INCIDENT_BY_SIZE > AUTHORITY_TOLD_BYTES_MAX, "any authority is told whole");
 
 static void set_text(char *to, size_t size, struct slice text)
 {
@@ -59,6 +62,9 @@ static void tell_operation(struct shard *shard, enum incident_kind kind, const s
     incident->method = op.method;
     name(incident, op.entity, op.id.text);
     set_text(incident->what, sizeof incident->what, slice_from_text(what));
+    if (op.authority.kind == AUTHORITY_SYSTEM)
+        op.authority.caller = op.caller;
+    set_text(incident->by, sizeof incident->by, authority_text(&shard->arena, &op.authority));
 }
 
 /* Transfers that an earlier owner of this shard had opened. */

@@ -3,9 +3,9 @@
 #include "node/core/channel/channel_out.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/goods/goods_sound.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/handler/refusal.h"
-#include "node/core/profile/section_edit.h"
 #include "node/core/rows/rows.h"
 
 #define DECISION(name)   HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
@@ -128,10 +128,12 @@ static bool part_is_sound(const txn_part *part)
 {
     struct authority authority;
 
-    return player_id_check(slice_from_text(part->player_id)) == ERR_OK &&
-           txn_authority_load(part->authority, &authority) == ERR_OK &&
-           part->n_take <= LEDGER_CHANGES_MAX && part->n_give <= LEDGER_CHANGES_MAX &&
-           part->n_edits <= SECTION_EDITS_MAX &&
+    for (size_t i = 0; i < part->n_take_to && i < LEDGER_ITEMS_MAX; i++) {
+        struct slice to = slice_from_text(part->take_to[i]);
+        if (to.size > 0 && player_id_check(to) != ERR_OK)
+            return false;
+    }
+    return txn_authority_load(part->authority, &authority) == ERR_OK && txn_goods_are_sound(part) &&
            part->n_mint + part->n_receive_uids <= LEDGER_ITEMS_MAX &&
            part->n_take_to == part->n_take_uids &&
            txn_uids_are_sound(part->n_take_uids, part->take_uids) && checks_are_sound(part);
@@ -154,7 +156,8 @@ static bool prepare_is_sound(struct arena *arena, const txn_prepare *request, ui
             return false;
         items += request->parts[i]->n_mint;
     }
-    return request->n_parts > 0 && request->n_parts <= TXN_PLAYERS_MAX && items <= TXN_ITEMS_MAX;
+    return request->n_parts > 0 && request->n_parts <= TXN_PLAYERS_MAX && items <= TXN_ITEMS_MAX &&
+           goods_text_is_sound(request->reason);
 }
 
 bool txn_member_is_sound(struct arena *arena, uint32_t source, uint32_t shard, uint32_t shard_count,
@@ -171,12 +174,8 @@ bool txn_member_is_sound(struct arena *arena, uint32_t source, uint32_t shard, u
         const Holdfast__Internal__V1__TxnGive *give = finish->gives[i];
         if (player_id_check(slice_from_text(give->player_id)) != ERR_OK ||
             !is_here(arena, give->player_id, shard, shard_count) ||
-            give->n_items > LEDGER_ITEMS_MAX)
+            !goods_items_are_sound(give->n_items, give->items))
             return false;
-        for (size_t j = 0; j < give->n_items; j++) {
-            if (!txn_uids_are_sound(1, &give->items[j]->uid))
-                return false;
-        }
     }
     return true;
 }

@@ -485,22 +485,14 @@ static void give(struct txn_player *p, const txn_intent *intent, size_t item_cou
         return;
     CHECK(part->n_give <= LEDGER_CHANGES_MAX);
     CHECK(item_count + part->n_mint <= LEDGER_ITEMS_MAX);
-    for (size_t i = 0; i < part->n_give; i++) {
-        struct slice name = slice_from_text(part->give[i]->currency);
-        struct balance *balance = player_get_balance(context->player, context->arena, name);
-        CHECK(!__builtin_add_overflow(balance->amount, part->give[i]->amount, &balance->amount));
-        changes[i] = (struct ledger_change){ .currency = name,
-                                             .amount = part->give[i]->amount,
-                                             .balance_after = balance->amount,
-                                             .reserved_after = balance->reserved };
-    }
+    uint32_t change_count = goods_add_amounts(context, part->n_give, part->give, changes);
     CHECK(goods_put_items(context, item_count, items, UINT64_MAX, rows) == ERR_OK);
     CHECK(goods_put_items(context, part->n_mint, minted(p, intent), UINT64_MAX,
                           rows + item_count) == ERR_OK);
     struct ledger_entry entry = {
         .kind = HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_TXN_GIVE,
         .reason = slice_from_text(intent->reason),
-        .change_count = (uint32_t)part->n_give,
+        .change_count = change_count,
         .changes = changes,
         .item_count = (uint32_t)(item_count + part->n_mint),
         .items = rows,
@@ -520,6 +512,8 @@ static err edit(struct txn_player *p, const txn_intent *intent)
     err e = section_edits_apply(&p->context, part->n_edits, part->edits, &versions);
     if (e == ERR_OK)
         rise(p);
+    else if (e != ERR_NEED)
+        e = apply_damaged(&p->context, p->op.entity, INTENT_DAMAGE);
     return e;
 }
 
@@ -570,6 +564,8 @@ err txn_intent_finish(struct apply_context *entry, struct txn_ref ref, bool comm
     /* It was left by PREPARE, and not written since. */
     if (intent == NULL || !txn_ref_equal(p->context.player->txn, ref) ||
         !txn_ref_equal(txn_ref_of(intent->txn), ref))
+        return apply_damaged(entry, p->op.entity, INTENT_DAMAGE);
+    if (give->n_items + intent->part->n_mint > LEDGER_ITEMS_MAX)
         return apply_damaged(entry, p->op.entity, INTENT_DAMAGE);
     p->op.id.text = slice_from_text(intent->op_id);
     p->context.authority_text = slice_from_text(intent->authority);

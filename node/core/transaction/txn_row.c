@@ -1,8 +1,12 @@
 #include "node/core/transaction/txn_row.h"
 
+#include <string.h>
+
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/goods/goods_sound.h"
 #include "node/core/goods/ledger.h"
+#include "node/core/profile/section_edit.h"
 #include "node/core/rows/rows.h"
 
 bool txn_uids_are_sound(size_t count, char *const *uids)
@@ -16,13 +20,26 @@ bool txn_uids_are_sound(size_t count, char *const *uids)
     return count <= LEDGER_ITEMS_MAX;
 }
 
-static bool taken_is_sound(const Holdfast__Internal__V1__TxnTaken *taken)
+bool txn_goods_are_sound(const Holdfast__Internal__V1__TxnPart *part)
 {
-    for (size_t i = 0; i < taken->n_items; i++) {
-        if (!txn_uids_are_sound(1, &taken->items[i]->uid))
+    for (size_t i = 0; i < part->n_mint && i < LEDGER_ITEMS_MAX; i++) {
+        if (!goods_kind_is_sound(part->mint[i]->kind, part->mint[i]->attributes))
             return false;
     }
-    return taken->n_items <= LEDGER_ITEMS_MAX &&
+    for (size_t i = 0; i < part->n_edits && i < SECTION_EDITS_MAX; i++) {
+        if (strlen(part->edits[i]->name) > SECTION_NAME_BYTES_MAX)
+            return false;
+    }
+    return part->n_mint <= LEDGER_ITEMS_MAX && part->n_edits <= SECTION_EDITS_MAX &&
+           player_id_check(slice_from_text(part->player_id)) == ERR_OK &&
+           goods_amounts_are_sound(part->n_take, part->take) &&
+           goods_amounts_are_sound(part->n_give, part->give);
+}
+
+static bool taken_is_sound(const Holdfast__Internal__V1__TxnTaken *taken)
+{
+    return player_id_check(slice_from_text(taken->player_id)) == ERR_OK &&
+           goods_items_are_sound(taken->n_items, taken->items) &&
            txn_uids_are_sound(taken->n_mint_uids, taken->mint_uids);
 }
 
@@ -33,14 +50,16 @@ static bool intent_is_sound(const Holdfast__Internal__V1__TxnIntent *intent)
     const Holdfast__Internal__V1__TxnTaken *taken = intent->taken;
 
     return intent->txn != NULL && part != NULL && taken != NULL && taken_is_sound(taken) &&
-           part->n_take <= LEDGER_CHANGES_MAX && part->n_give <= LEDGER_CHANGES_MAX &&
-           part->n_mint == taken->n_mint_uids &&
-           part->n_mint + part->n_receive_uids <= LEDGER_ITEMS_MAX;
+           txn_goods_are_sound(part) && part->n_mint == taken->n_mint_uids &&
+           part->n_mint + part->n_receive_uids <= LEDGER_ITEMS_MAX &&
+           goods_text_is_sound(intent->op_id) && goods_text_is_sound(intent->reason) &&
+           goods_text_is_sound(intent->authority);
 }
 
 bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote)
 {
-    if (vote == NULL || vote->n_taken == 0 || vote->n_taken > TXN_PLAYERS_MAX)
+    if (vote == NULL || vote->n_taken == 0 || vote->n_taken > TXN_PLAYERS_MAX ||
+        protobuf_c_message_get_packed_size(&vote->base) > TXN_VOTE_BYTES_MAX)
         return false;
     for (size_t i = 0; i < vote->n_taken; i++) {
         if (!taken_is_sound(vote->taken[i]))
@@ -58,6 +77,10 @@ static bool txn_row_is_sound(const Holdfast__Internal__V1__TxnRow *row)
         player_id_check(slice_from_text(row->player_id)) != ERR_OK ||
         op_id_parse(slice_from_text(row->op_id), &id, &why) != ERR_OK)
         return false;
+    for (size_t i = 0; i < row->n_parts; i++) {
+        if (player_id_check(slice_from_text(row->parts[i]->player_id)) != ERR_OK)
+            return false;
+    }
     for (size_t i = 0; i < row->n_members; i++) {
         const Holdfast__Internal__V1__TxnMember *member = row->members[i];
         if (member->state == HOLDFAST__INTERNAL__V1__TXN_STATE__TXN_STATE_PREPARED &&

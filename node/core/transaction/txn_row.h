@@ -39,8 +39,13 @@ void txn_delete(struct apply_context *context, struct txn_ref ref);
 #define INTENT_DAMAGE "what a transaction holds of the player cannot be read"
 #define TXN_DAMAGE    "a transaction's row cannot be read"
 
+/* Of a vote, packed: all items of a transaction, each as large as a row may be, and to spare. */
+#define TXN_VOTE_BYTES_MAX (192u * 1024u)
+
 /* At most as many as a ledger entry holds, each a UID. */
 bool txn_uids_are_sound(size_t count, char *const *uids);
+/* What a part moves and edits can be written into its player's rows. */
+bool txn_goods_are_sound(const Holdfast__Internal__V1__TxnPart *part);
 /* What is relied on when the transaction is decided: ids are ids, counts within their limits. */
 bool txn_vote_is_sound(const Holdfast__Internal__V1__TxnVote *vote);
 

@@ -87,6 +87,7 @@ static Holdfast__V1__Incident *message_of(struct arena *arena, const struct inci
     told->player_id = arena_text(arena, slice_from_text(incident->player));
     told->op_id = arena_text(arena, slice_from_text(incident->op_id));
     told->what = arena_text(arena, slice_from_text(incident->what));
+    told->by = arena_text(arena, slice_from_text(incident->by));
     if (method != NULL)
         told->method = arena_text(arena, slice_from_text(method->name));
     told->count = incident->count;

@@ -5,6 +5,7 @@
 static void logged(struct change *c)
 {
     c->sim->counts.policies++;
+    policy_logged(c);
 }
 
 const struct workload_row workload_apply_policy = {

@@ -21,8 +21,10 @@ static void logged(struct change *c)
         struct player_model *player = &c->sim->oracle->players[i];
         if (player->shard == c->number && !incarnation_is_none(player->incarnation) &&
             model_expired(shard, player->incarnation) &&
-            player->lost_at[model_fence_place(player->fence)] == 0)
+            player->lost_at[model_fence_place(player->fence)] == 0) {
+            player->free_ms = c->sim->now_ms;
             player->lost_at[model_fence_place(player->fence)] = c->entry->index;
+        }
     }
 }
 

@@ -23,13 +23,7 @@ static void told(const struct told *t)
         return;
     if (response->version != moment->version)
         told_fail(t, "the version", response->version, moment->version);
-    for (size_t i = 0; i < response->n_balances; i++) {
-        const Holdfast__V1__CurrencyAmount *balance = response->balances[i];
-        uint32_t currency = model_currency(balance->currency);
-        if (balance->amount != moment->balances[currency])
-            told_fail(t, "a balance", (uint64_t)balance->amount,
-                      (uint64_t)moment->balances[currency]);
-    }
+    told_balances(t, response->n_balances, response->balances, moment);
     told_reserved(t, response->n_reserved, response->reserved, moment);
 }
 

@@ -20,7 +20,7 @@ static void told(const struct told *t)
     uint64_t index = told_index(t);
 
     if (index > 0)
-        told_profile(t, response->profile, told_moment(t, index));
+        told_whole(t, response->profile, told_moment(t, index));
 }
 
 const struct workload_row workload_get_profile = {

@@ -13,10 +13,14 @@ static void logged(struct change *c)
             op->expires_ms > c->entry->owner_ms)
             continue;
         op->open = false;
+        c->player->now.reservations--;
         op->expired = true;
         c->player->now.version++;
-        c->player->now.reserved[op->set_aside.currency] -= op->set_aside.amount;
-        c->player->now.balances[op->set_aside.currency] += op->set_aside.amount;
+        op->closed_index = c->entry->index;
+        for (uint32_t j = 0; j < SIM_CURRENCIES; j++) {
+            c->player->now.reserved[j] -= op->set_aside.amounts[j];
+            c->player->now.balances[j] += op->set_aside.amounts[j];
+        }
         c->sim->counts.reservations_expired++;
     }
 }

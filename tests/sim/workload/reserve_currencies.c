@@ -9,10 +9,12 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
     (void)sim;
     REQUEST_HEAD(request, op, parts);
-    request.n_currencies = 1;
+    request.n_currencies = parts->amount_count;
     parts->amount.amount = server_reserved_amount(op);
     request.currencies = parts->amounts;
     request.expires_in_ms = 1000 + op->amount % (op->amount % 4 > 0 ? 600 : 4000);
+    if (op->twist % 32 < 2)
+        request.expires_in_ms = 999 + op->twist % 2;
     request_pack(&request.base, out);
 }
 
@@ -33,16 +35,22 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     struct goods *goods = &op->set_aside;
 
     c->sim->counts.reservations++;
-    goods->amount = request->currencies[0]->amount;
-    goods->currency = model_currency(request->currencies[0]->currency);
+    for (size_t i = 0; i < request->n_currencies; i++)
+        goods->amounts[model_currency(request->currencies[i]->currency)] +=
+            request->currencies[i]->amount;
     op->expires_ms = c->entry->owner_ms + request->expires_in_ms;
     op->ledger_seq = told->ledger_seq;
     op->player = model_player_number(c);
     op->open = true;
-    c->player->now.balances[goods->currency] -= goods->amount;
-    c->player->now.reserved[goods->currency] += goods->amount;
-    if (c->player->now.balances[goods->currency] < 0)
-        model_fail_op(c, op, "reserves what is not there");
+    c->player->now.reservations++;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
+        c->player->now.balances[i] -= goods->amounts[i];
+        c->player->now.reserved[i] += goods->amounts[i];
+        if (goods->amounts[i] > 0 && c->player->now.balances[i] < policy_least(c, i))
+            model_fail_op(c, op, "reserves what is not there");
+    }
+    model_check_balances(c, request->n_currencies, request->currencies, told->n_balances,
+                         told->balances);
     if ((uint64_t)told->expires_at_ms != op->expires_ms)
         model_fail_op(c, op, "is reserved until another time");
 }
@@ -53,5 +61,5 @@ const struct workload_row workload_reserve_currencies = {
     .reverse_tried = true, /* In vain. */
     .encode = encode,
     .taken = taken,
-    .rule = { .effect = effect },
+    .rule = { .wants = WANTS_FUNDS, .effect = effect },
 };

@@ -50,10 +50,13 @@ static void send_back(const struct change *c, const struct mail_model *mail, uin
     uint8_t id[ITEM_UID_BYTES];
     char text[ITEM_UID_TEXT_SIZE];
 
-    goods_mail_find(&c->sim->oracle->book, mail->id)->gone = true;
+    struct mail_model *kept = goods_mail_find(&c->sim->oracle->book, mail->id);
+
+    kept->gone = true;
+    kept->gone_index = c->entry->index;
     c->player->now.mails--;
     c->sim->counts.mails_returned++;
-    if (mail->goods.amount == 0 && mail->goods.item == 0)
+    if (goods_are_nothing(&mail->goods))
         return;
     if (c->sim->player_shard[mail->from] == c->number) {
         item_uid_make(c->number, c->entry->dot.epoch, c->entry->dot.counter, place, id);
@@ -78,7 +81,7 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     for (uint32_t i = 0; i < count; i++) {
         const struct mail_model *mail = &mails[i];
         bool stays = mail->expires_ms == 0 || mail->expires_ms > c->entry->owner_ms;
-        bool goods = mail->goods.amount > 0 || mail->goods.item > 0;
+        bool goods = !goods_are_nothing(&mail->goods);
         stays |= goods && c->sim->player_shard[mail->from] == c->number &&
                  goods_mailbox_is_full(c, mail->from);
         if (stays)

@@ -3,6 +3,8 @@
 #include "runtime/base/check.h"
 #include "tests/sim/workload.h"
 
+#define TRIES_MAX 5u /* For one that is done. */
+
 static bool is_tried(const struct sim *sim, uint32_t method)
 {
     return workload_get(sim, method)->reverse_tried;
@@ -10,8 +12,10 @@ static bool is_tried(const struct sim *sim, uint32_t method)
 
 static bool choose(struct sim *sim, struct workload_choice *choice)
 {
-    const struct sim_op *earlier = server_earlier_op(sim, choice->player, is_tried);
+    const struct sim_op *earlier = NULL;
 
+    for (uint32_t i = 0; i < TRIES_MAX && (earlier == NULL || !earlier->told_done); i++)
+        earlier = server_earlier_op(sim, choice->player, is_tried);
     if (earlier != NULL)
         choice->target = (uint32_t)(earlier - sim->ops);
     return earlier != NULL;
@@ -31,6 +35,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
     REQUEST_HEAD(request, op, parts);
     request.target_op_id = request_text(sim->ops[op->target].id);
+    request.target_seq = op->target_seq;
     request.reason = request_text("support");
     request_pack(&request.base, out);
 }
@@ -63,6 +68,36 @@ static void check_target(const struct change *c, const struct op_model *op,
         model_fail_op(c, op, "takes back as the system what it did not give");
 }
 
+/* It says which entry, and that is none of the operation's. */
+static bool names_another(const struct change *c, const struct op_model *target)
+{
+    const Holdfast__V1__ReverseEntryRequest *request = (const void *)c->request;
+
+    return request->target_seq != 0 && request->target_seq != target->entry_seq;
+}
+
+/* For what comes back. */
+static bool lacks_room(const struct change *c, const struct op_model *target)
+{
+    struct goods more = { 0 };
+
+    if (reversal_of(c, target) == REVERSED_BY_GIVING)
+        more.item_count = target->item_count;
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        more.amounts[i] = target->net[i] < 0 ? -target->net[i] : 0;
+    return !policy_has_room(c, &c->player->now, &more);
+}
+
+static bool lacks_funds(const struct change *c, const struct op_model *target)
+{
+    bool lacks = false;
+
+    for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
+        lacks |= target->net[i] > 0 &&
+                 c->player->now.balances[i] - target->net[i] < policy_least(c, i);
+    return lacks;
+}
+
 static void effect(struct change *c, struct op_model *op, const ProtobufCMessage *response)
 {
     struct op_model *target = target_of(c);
@@ -70,17 +105,23 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     (void)response;
     c->sim->counts.reversals++;
     check_target(c, op, target);
+    if (lacks_room(c, target))
+        model_fail_op(c, op, "gives back more than the player may have");
+    if (names_another(c, target) && !target->is_key)
+        model_fail_op(c, op, "reverses an operation by another's entry");
     target->reversed = true;
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
         c->player->now.balances[i] -= target->net[i];
         c->sim->oracle->book.made[i] -= target->net[i];
-        if (c->player->now.balances[i] < 0)
+        if (target->net[i] > 0 && c->player->now.balances[i] < policy_least(c, i))
             model_fail_op(c, op, "takes back what is not there");
     }
-    if (target->item != 0 && reversal_of(c, target) == REVERSED_BY_TAKING)
-        model_item_goes(c, op, target->item);
-    else if (target->item != 0)
-        model_item_comes_back(c, op, target->item);
+    for (uint32_t i = 0; i < target->item_count; i++) {
+        if (reversal_of(c, target) == REVERSED_BY_TAKING)
+            model_item_goes(c, op, target->items[i]);
+        else
+            model_item_comes_back(c, op, target->items[i]);
+    }
 }
 
 static void refused(const struct change *c, const struct op_model *op,
@@ -94,9 +135,17 @@ static void refused(const struct change *c, const struct op_model *op,
         if (!target->reversed)
             model_fail_op(c, op, "is refused as reversed before, and was not");
     }
+    if (detail->code == CODE(INSUFFICIENT_FUNDS) && !lacks_funds(c, target))
+        model_fail_op(c, op, "is refused for funds that are there");
+    if (detail->code == CODE(CAPACITY_FULL) && !lacks_room(c, target))
+        model_fail_op(c, op, "is refused for a limit that is not reached");
+    if (detail->code == CODE(PERMISSION_DENIED) &&
+        (target->by_system || c->op.authority.kind != AUTHORITY_SYSTEM ||
+         reversal_of(c, target) != REVERSED_BY_TAKING))
+        model_fail_op(c, op, "is refused to the system, which gave it");
     if (detail->code == CODE(NOT_REVERSIBLE) && reversible)
         model_fail_op(c, op, "is refused as of a kind that is not reversed");
-    if (detail->code == CODE(NOT_FOUND) && target->state == OP_COMMITTED && reversible &&
+    if (detail->code == CODE(NOT_FOUND) && !names_another(c, target) && target->state == OP_COMMITTED && reversible &&
         target->ms > c->shard->floor_ms &&
         !model_key_may_be_over(c->shard, target, c->entry->owner_ms))
         model_fail_op(c, op, "does not find what was carried out");
@@ -104,7 +153,7 @@ static void refused(const struct change *c, const struct op_model *op,
 
 const struct workload_row workload_reverse_entry = {
     .method = METHOD_REVERSE_ENTRY,
-    .shares = { [WISH_LEDGER] = { .place = 1, .weight = 20 } },
+    .shares = { [WISH_LEDGER] = { .place = 1, .weight = 40 } },
     .reverse_tried = true,
     .choose = choose,
     .fill = fill,

@@ -6,10 +6,10 @@
 
 static bool fill(const struct sim *sim, struct sim_op *op, const struct workload_choice *choice)
 {
-    (void)sim;
     op->to = choice->to;
     if (choice->uid != NULL && op->amount % 3 > 0)
         snprintf(op->uid, sizeof op->uid, "%s", choice->uid);
+    goods_pick_more(sim, op);
     return true;
 }
 
@@ -22,12 +22,12 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     REQUEST_HEAD(request, op, parts);
     request.text = request_text("hello");
     request.currencies = parts->amounts;
-    request.n_currencies = op->amount % 3 != 1;
+    request.n_currencies = op->amount % 3 != 1 ? parts->amount_count : 0;
     request.to_player_id = parts->to;
     request.item_uids = parts->uids;
-    request.n_item_uids = op->uid[0] != '\0';
+    request.n_item_uids = parts->uid_count;
     if (op->amount % 4 < 2)
-        request.expires_in_ms = 1000 + op->amount % 3000;
+        request.expires_in_ms = op->twist % 16 < 2 ? 999 + op->twist % 2 : 1000 + op->amount % 3000;
     request_pack(&request.base, out);
 }
 
@@ -47,5 +47,5 @@ const struct workload_row workload_send_mail = {
     .shares = { [WISH_GOODS] = { .place = 2, .weight = 2 } },
     .fill = fill,
     .encode = encode,
-    .rule = { .effect = goods_sent, .sends = sends },
+    .rule = { .wants = WANTS_FUNDS_AND_MAIL, .effect = goods_sent, .sends = sends },
 };

@@ -30,6 +30,7 @@ static void logged(struct change *c)
         return;
     check_unused(c);
     c->sim->counts.grants_freed++;
+    c->player->free_ms = c->sim->now_ms;
     model_session_ends(c->player, c->entry->index);
 }
 

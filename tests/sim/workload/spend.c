@@ -13,9 +13,9 @@ static bool choose(struct sim *sim, struct workload_choice *choice)
 
 static bool fill(const struct sim *sim, struct sim_op *op, const struct workload_choice *choice)
 {
-    (void)sim;
     if (choice->uid != NULL)
         snprintf(op->uid, sizeof op->uid, "%s", choice->uid);
+    goods_pick_more(sim, op);
     return true;
 }
 
@@ -28,9 +28,9 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     (void)sim;
     REQUEST_HEAD(request, op, parts);
     request.currencies = parts->amounts;
-    request.n_currencies = !has_item || op->amount % 8 == 0;
+    request.n_currencies = !has_item || op->amount % 8 == 0 ? parts->amount_count : 0;
     request.item_uids = parts->uids;
-    request.n_item_uids = has_item;
+    request.n_item_uids = parts->uid_count;
     request_pack(&request.base, out);
 }
 
@@ -40,15 +40,16 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     const Holdfast__V1__SpendResponse *told = (const void *)response;
 
     CHECK(request->n_currencies + request->n_item_uids > 0);
-    if (request->n_currencies > 0) {
-        model_change_balance(c, request->currencies[0], -1);
-        model_check_balance(c, told->balances[0]);
-    }
-    if (request->n_item_uids > 0) {
+    model_change_balances(c, request->n_currencies, request->currencies, -1);
+    model_check_balances(c, request->n_currencies, request->currencies, told->n_balances,
+                         told->balances);
+    CHECK(request->n_item_uids <= SIM_GOODS_ITEMS);
+    for (size_t i = 0; i < request->n_item_uids; i++) {
         c->sim->counts.items_spent++;
-        op->item = goods_item_find(&c->sim->oracle->book, request->item_uids[0]);
-        model_item_goes(c, op, op->item);
+        op->items[i] = goods_item_find(&c->sim->oracle->book, request->item_uids[i]);
+        model_item_goes(c, op, op->items[i]);
     }
+    op->item_count = (uint32_t)request->n_item_uids;
 }
 
 const struct workload_row workload_spend = {
@@ -59,5 +60,5 @@ const struct workload_row workload_spend = {
     .choose = choose,
     .fill = fill,
     .encode = encode,
-    .rule = { .reversal = REVERSED_BY_GIVING, .effect = effect },
+    .rule = { .reversal = REVERSED_BY_GIVING, .wants = WANTS_FUNDS, .effect = effect },
 };

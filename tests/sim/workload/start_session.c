@@ -60,7 +60,8 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
     bool held = model_is_held(c, c->player);
     struct incarnation asking;
 
-    (void)response;
+    const Holdfast__V1__StartSessionResponse *told = (const void *)response;
+
     CHECK(incarnation_parse(slice_from_text(request->incarnation), &asking) == ERR_OK);
     bool again = held && incarnation_compare(asking, c->player->incarnation) == 0;
     if (held && !again && request->mode != STEAL)
@@ -68,6 +69,8 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
                  c->entry->index);
     if (request->mode == STEAL)
         check_grace(c, asking);
+    if ((told->stolen != 0) != (held && !again))
+        model_fail_op(c, op, "is told otherwise than it was whether it displaced another");
     /* A holder that begins again has no more time than it had. */
     uint64_t claim_ms = again && c->was != OP_PENDING ? c->player->claim_ms : 0;
     model_session_begins(c, c->outcome->body, op);
@@ -81,6 +84,8 @@ static void claims(struct change *c, struct op_model *op)
     c->sim->oracle->pending += op->state != OP_PENDING;
     op->state = OP_PENDING;
     op->attempt = c->op.attempt;
+    CHECK(incarnation_parse(slice_from_text(request->incarnation), &c->player->claimant) ==
+          ERR_OK);
     if (c->player->claim_ms != 0 && c->player->claim_ms <= c->entry->owner_ms)
         model_fail_op(c, op, "waits longer than the first claim gave the holder");
     if (c->player->claim_ms == 0)

@@ -14,11 +14,11 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     request.other_player_id = t.names[0];
     request.other_authority = t.authorities[0];
     request.currencies = t.amounts;
-    request.n_currencies = 1;
+    request.n_currencies = t.amount_count;
     request.item_uids = t.uids;
-    request.n_item_uids = op->uid[0] != '\0';
+    request.n_item_uids = t.uid_count;
     request.other_currencies = t.other_amounts;
-    request.n_other_currencies = op->amount % 3 > 0;
+    request.n_other_currencies = op->amount % 3 > 0 ? t.amount_count : 0;
     request.other_item_uids = t.other_uids;
     request.n_other_item_uids = op->other_uid[0] != '\0';
     request_pack(&request.base, out);

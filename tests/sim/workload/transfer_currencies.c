@@ -18,7 +18,11 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     REQUEST_HEAD(request, op, parts);
     request.to_player_id = parts->to;
     request.currencies = parts->amounts;
-    request.n_currencies = 1;
+    request.n_currencies = parts->amount_count;
+    if (op->twist / 16 % 4 == 0) {
+        request_large(op, parts);
+        request.n_currencies = 1;
+    }
     request_pack(&request.base, out);
 }
 
@@ -35,5 +39,5 @@ const struct workload_row workload_transfer_currencies = {
     .shares = { [WISH_GOODS] = { .place = 0, .weight = 1 } },
     .fill = fill,
     .encode = encode,
-    .rule = { .effect = goods_sent, .sends = sends },
+    .rule = { .wants = WANTS_FUNDS_AND_MAIL, .effect = goods_sent, .sends = sends },
 };

@@ -6,10 +6,10 @@
 
 static bool fill(const struct sim *sim, struct sim_op *op, const struct workload_choice *choice)
 {
-    (void)sim;
     op->to = choice->to;
     if (choice->uid != NULL)
         snprintf(op->uid, sizeof op->uid, "%s", choice->uid);
+    goods_pick_more(sim, op);
     return choice->uid != NULL;
 }
 
@@ -22,7 +22,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     REQUEST_HEAD(request, op, parts);
     request.to_player_id = parts->to;
     request.item_uids = parts->uids;
-    request.n_item_uids = 1;
+    request.n_item_uids = parts->uid_count;
     request_pack(&request.base, out);
 }
 
@@ -40,5 +40,5 @@ const struct workload_row workload_transfer_items = {
     .instead = METHOD_TRANSFER_CURRENCIES,
     .fill = fill,
     .encode = encode,
-    .rule = { .effect = goods_sent, .sends = sends },
+    .rule = { .wants = WANTS_MAIL, .effect = goods_sent, .sends = sends },
 };

@@ -8,6 +8,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
 
     REQUEST_HEAD(request, op, parts);
     request.reserve_op_id = request_text(sim->ops[op->target].id);
+    request.reserve_seq = op->target_seq;
     request_pack(&request.base, out);
 }
 
@@ -22,7 +23,7 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
 {
     (void)response;
     c->sim->counts.voided++;
-    model_close_reservation(c, op, target_of(c), 0);
+    model_close_reservation(c, op, target_of(c), &(struct goods){ 0 });
 }
 
 static void refused(const struct change *c, const struct op_model *op,

@@ -50,7 +50,7 @@ struct sim_queue {
     struct sim_list far;               /* In the order added; beyond the wheel when added. */
     uint64_t far_next_ms;              /* Earliest of them. */
     struct sim_event *events;
-    uint32_t *next; /* Of each event, in its list: its place plus one. */
+    uint32_t *next;                     /* Of each event, in its list: its place plus one. */
     uint32_t slot_count, slot_capacity; /* slot_count: ever used. */
     uint32_t free_first;                /* Plus one. */
     uint64_t now_ms;                    /* Nothing earlier is in the queue. */

@@ -1,0 +1,81 @@
+#include "router/core/count_ask.h"
+
+#include <string.h>
+
+#include "router/core/refusal.h"
+#include "runtime/base/utf8.h"
+
+static err refuse(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
+                  const struct refusal_field *field, const char *message)
+{
+    refusal_make_field(arena, ret_detail, field, message);
+    return ERR_INVALID;
+}
+
+/* UTF-8 without control characters, C1 included. */
+static bool is_clean(struct slice text)
+{
+    if (!utf8_valid(text))
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        bool is_c1 = text.data[i] == 0xC2 && i + 1 < text.size && text.data[i + 1] < 0xA0;
+        if (text.data[i] < 0x20 || text.data[i] == 0x7F || is_c1)
+            return false;
+    }
+    return true;
+}
+
+static bool is_collection(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
+            return false;
+    }
+    return text.size > 0 && text.size <= COUNT_COLLECTION_BYTES;
+}
+
+struct slice count_ask_collection(const struct count_ask *ask)
+{
+    return slice_from_text(ask->collection[0] != 0 ? ask->collection : COUNT_COLLECTION_DEFAULT);
+}
+
+static err check_target(const struct count_ask *ask, size_t place, struct arena *arena,
+                        Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct slice target = slice_from_text(ask->targets[place]);
+    struct refusal_field field = {
+        .field = ask->is_one ? "target_id" : arena_printf(arena, "target_ids[%zu]", place),
+        .limit = "1 to 128 bytes of UTF-8 without control characters",
+        .value = target,
+    };
+
+    if (target.size == 0 || target.size > COUNT_TARGET_BYTES || !is_clean(target))
+        return refuse(arena, ret_detail, &field, "a field is no target's id");
+    field.limit = "each target once";
+    for (size_t i = 0; i < place; i++) {
+        if (strcmp(ask->targets[i], ask->targets[place]) == 0)
+            return refuse(arena, ret_detail, &field, "a target is there twice");
+    }
+    return ERR_OK;
+}
+
+err count_ask_check(const struct count_ask *ask, struct arena *arena,
+                    Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct refusal_field collection = { "collection", "1 to 64 of a-z, 0-9 and _",
+                                              slice_from_text(ask->collection) };
+    err e = ERR_OK;
+
+    if (!is_collection(count_ask_collection(ask)))
+        return refuse(arena, ret_detail, &collection, "a field is no collection's name");
+    if (ask->count == 0 || ask->count > COUNT_TARGETS_MAX) {
+        const char *given = arena_printf(arena, "%zu", ask->count);
+        return refuse(arena, ret_detail,
+                      &(struct refusal_field){ "target_ids", "1 to 200", slice_from_text(given) },
+                      "another number of targets");
+    }
+    for (size_t i = 0; i < ask->count && e == ERR_OK; i++)
+        e = check_target(ask, i, arena, ret_detail);
+    return e;
+}

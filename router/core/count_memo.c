@@ -1,0 +1,194 @@
+#include "router/core/count_memo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+
+#define ENTRY_BYTES_USUAL 256u /* For the number of places. */
+#define PLACES_MIN        64u
+
+struct entry {
+    struct entry *chain; /* Of its place. */
+    struct entry *newer; /* In the order in which they were asked for. */
+    struct entry *older;
+    uint64_t hash;
+    struct count_known known;
+    uint32_t collection_size;
+    uint32_t target_size;
+    uint8_t text[]; /* The collection, then the target. */
+};
+
+struct count_memo {
+    size_t bytes_max;
+    size_t place_count; /* A power of two. */
+    struct entry **places;
+    struct entry *newest;
+    struct entry *oldest;
+    struct count_memo_stats stats;
+};
+
+struct count_memo *count_memo_new(size_t bytes_max)
+{
+    struct count_memo *memo = mem_zalloc(sizeof *memo);
+
+    memo->bytes_max = bytes_max;
+    memo->place_count = PLACES_MIN;
+    while (memo->place_count < bytes_max / ENTRY_BYTES_USUAL)
+        memo->place_count *= 2;
+    memo->places = mem_zalloc(memo->place_count * sizeof(struct entry *));
+    return memo;
+}
+
+void count_memo_free(struct count_memo *memo)
+{
+    if (memo == NULL)
+        return;
+    while (memo->newest != NULL) {
+        struct entry *entry = memo->newest;
+        memo->newest = entry->older;
+        free(entry);
+    }
+    free(memo->places);
+    free(memo);
+}
+
+static size_t entry_bytes(const struct entry *entry)
+{
+    return sizeof *entry + entry->collection_size + entry->target_size;
+}
+
+/* Two names that differ are compared in full; the lengths keep "ab","c" and "a","bc" apart. */
+static uint64_t hash_of(const struct count_name *name)
+{
+    return hash_u64(name->target) ^ (hash_u64(name->collection) * 0x9e3779b97f4a7c15ull);
+}
+
+static bool is_of(const struct entry *entry, uint64_t hash, const struct count_name *name)
+{
+    const struct slice collection = { entry->text, entry->collection_size };
+    const struct slice target = { entry->text + entry->collection_size, entry->target_size };
+
+    return entry->hash == hash && slice_equal(collection, name->collection) &&
+           slice_equal(target, name->target);
+}
+
+static struct entry **place_of(const struct count_memo *memo, uint64_t hash)
+{
+    return &memo->places[hash & (memo->place_count - 1)];
+}
+
+/* The link that leads to it; *link is NULL where there is none. */
+static struct entry **find_link(const struct count_memo *memo, const struct count_name *name)
+{
+    uint64_t hash = hash_of(name);
+    struct entry **link = place_of(memo, hash);
+
+    while (*link != NULL && !is_of(*link, hash, name))
+        link = &(*link)->chain;
+    return link;
+}
+
+/* ---- the order ---- */
+
+static void order_remove(struct count_memo *memo, struct entry *entry)
+{
+    *(entry->newer != NULL ? &entry->newer->older : &memo->newest) = entry->older;
+    *(entry->older != NULL ? &entry->older->newer : &memo->oldest) = entry->newer;
+    entry->newer = NULL;
+    entry->older = NULL;
+}
+
+static void order_add(struct count_memo *memo, struct entry *entry)
+{
+    entry->older = memo->newest;
+    *(memo->newest != NULL ? &memo->newest->newer : &memo->oldest) = entry;
+    memo->newest = entry;
+}
+
+static void evict_oldest(struct count_memo *memo)
+{
+    struct entry *entry = memo->oldest;
+    struct entry **link = place_of(memo, entry->hash);
+
+    while (*link != entry)
+        link = &(*link)->chain;
+    *link = entry->chain;
+    order_remove(memo, entry);
+    memo->stats.bytes -= entry_bytes(entry);
+    memo->stats.entries--;
+    memo->stats.evictions++;
+    free(entry);
+}
+
+/* ---- the public interface ---- */
+
+bool count_memo_recall(const struct count_memo *memo, const struct count_name *name,
+                       uint64_t since_ms, struct count_known *ret_known)
+{
+    const struct entry *entry = *find_link(memo, name);
+
+    if (entry == NULL || entry->known.gathered_ms < since_ms)
+        return false;
+    *ret_known = entry->known;
+    return true;
+}
+
+bool count_memo_find(struct count_memo *memo, const struct count_name *name, uint64_t since_ms,
+                     struct count_known *ret_known)
+{
+    struct entry *entry = *find_link(memo, name);
+
+    if (entry == NULL || entry->known.gathered_ms < since_ms) {
+        memo->stats.misses++;
+        return false;
+    }
+    order_remove(memo, entry);
+    order_add(memo, entry);
+    memo->stats.hits++;
+    *ret_known = entry->known;
+    return true;
+}
+
+static struct entry *entry_new(const struct count_name *name)
+{
+    struct entry *entry = mem_zalloc(sizeof *entry + name->collection.size + name->target.size);
+
+    entry->hash = hash_of(name);
+    entry->collection_size = (uint32_t)name->collection.size;
+    entry->target_size = (uint32_t)name->target.size;
+    memcpy(entry->text, name->collection.data, name->collection.size);
+    memcpy(entry->text + name->collection.size, name->target.data, name->target.size);
+    return entry;
+}
+
+void count_memo_put(struct count_memo *memo, const struct count_name *name,
+                    const struct count_known *known)
+{
+    struct entry **link = find_link(memo, name);
+
+    if (*link != NULL) {
+        if ((*link)->known.gathered_ms <= known->gathered_ms)
+            (*link)->known = *known;
+        return;
+    }
+    struct entry *entry = entry_new(name);
+    if (entry_bytes(entry) > memo->bytes_max) {
+        free(entry);
+        return;
+    }
+    entry->known = *known;
+    *link = entry;
+    order_add(memo, entry);
+    memo->stats.bytes += entry_bytes(entry);
+    memo->stats.entries++;
+    while (memo->stats.bytes > memo->bytes_max)
+        evict_oldest(memo);
+    CHECK(memo->newest == entry);
+}
+
+struct count_memo_stats count_memo_stats(const struct count_memo *memo)
+{
+    return memo->stats;
+}

@@ -1,0 +1,51 @@
+/*
+ * count_memo: the counts of targets that a router has gathered, by collection and target, as long
+ * as there is room: what was asked for longest ago goes first. Each comes with the moments between
+ * which its parts stood so; how old one may be, the reader says. Pure: the time is told.
+ */
+#ifndef ROUTER_CORE_COUNT_MEMO_H
+#define ROUTER_CORE_COUNT_MEMO_H
+
+#include "runtime/base/buf.h"
+
+struct count_name {
+    struct slice collection;
+    struct slice target;
+};
+
+struct count_known {
+    uint64_t count;
+    /* Milliseconds since 1970, by the clocks of the shards' owners. */
+    int64_t from_ms;
+    int64_t to_ms;
+    /* On the router's clock: when the first shard was asked. All parts are at least as new. */
+    uint64_t gathered_ms;
+};
+
+struct count_memo_stats {
+    uint64_t hits;
+    uint64_t misses; /* Not known, or known for too long. */
+    uint64_t evictions;
+    uint64_t bytes;
+    uint64_t entries;
+};
+
+struct count_memo;
+
+struct count_memo *count_memo_new(size_t bytes_max);
+void count_memo_free(struct count_memo *memo);
+
+/* Whether the count is known and was gathered at `since_ms` or later: a hit, which moves it behind
+ * all others in the order of leaving. */
+bool count_memo_find(struct count_memo *memo, const struct count_name *name, uint64_t since_ms,
+                     struct count_known *ret_known);
+/* The same, of any age that is at least `since_ms`, where nothing newer can be had; no hit and no
+ * miss. */
+bool count_memo_recall(const struct count_memo *memo, const struct count_name *name,
+                       uint64_t since_ms, struct count_known *ret_known);
+/* Copies the name. What was gathered earlier than what is known already changes nothing. */
+void count_memo_put(struct count_memo *memo, const struct count_name *name,
+                    const struct count_known *known);
+struct count_memo_stats count_memo_stats(const struct count_memo *memo);
+
+#endif

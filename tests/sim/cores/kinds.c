@@ -1,0 +1,227 @@
+/* What definitions may say (coordinator/core/definition_kind.h, docs/definitions.md): each field at
+ * its limits, its default, and what is for ever. */
+#include <string.h>
+
+#include "coordinator/core/definition_kind.h"
+#include "tests/sim/cores/rsim.h"
+
+#define AMOUNT_MAX 9007199254740991ll
+
+struct body {
+    struct rsim *sim;
+    Holdfast__V1__DefinitionBody body;
+    Holdfast__V1__CurrencyBody currency;
+    Holdfast__V1__CollectionBody collection;
+    Holdfast__V1__CounterBody counter;
+    Holdfast__V1__RateRuleBody rule;
+    Holdfast__V1__EventRetentionBody retention;
+    const char *name, *bad; /* The first field that is wrong; NULL: none. */
+};
+
+/* About its limits. `none`: 0 stands for a default. */
+static int64_t number_make(struct body *b, const char *field, const int64_t limits[2], bool none)
+{
+    int64_t number = limits[rsim_between(b->sim, 0, 1)];
+
+    if (rsim_chance(b->sim, 60))
+        number = none ? 0 : limits[0];
+    else
+        number += (int64_t)rsim_between(b->sim, 0, 2) - 1;
+    if (b->bad == NULL && (number < limits[0] || number > limits[1]) && !(none && number == 0))
+        b->bad = field;
+    return number;
+}
+
+static char *name_make(struct body *b, const char *field, size_t most)
+{
+    static const char *const names[] = { "gold", "", "Gold", "a-b", "z_9", "a b" };
+    size_t place = rsim_between(b->sim, 0, 9), size = rsim_about(b->sim, most);
+
+    if (place < 6) {
+        if (b->bad == NULL && place != 0 && place != 4)
+            b->bad = field;
+        return text_lend(names[place]);
+    }
+    if (place < 8)
+        return text_lend("gold");
+    char *text = arena_zalloc(&b->sim->arena, size + 1);
+    memset(text, 'n', size);
+    if (b->bad == NULL && size > most)
+        b->bad = field;
+    return text;
+}
+
+#define LIMITS(low, high) ((const int64_t[]){ (low), (high) })
+
+static void currency_make(struct body *b)
+{
+    holdfast__v1__currency_body__init(&b->currency);
+    b->currency.max_balance =
+        number_make(b, "body.currency.max_balance", LIMITS(1, AMOUNT_MAX), true);
+    b->currency.min_balance =
+        number_make(b, "body.currency.min_balance", LIMITS(-AMOUNT_MAX, 0), true);
+    b->currency.scale = (uint32_t)rsim_between(b->sim, 0, rsim_chance(b->sim, 70) ? 9 : 10);
+    if (b->bad == NULL && b->currency.scale > 9)
+        b->bad = "body.currency.scale";
+    b->body.currency = &b->currency;
+}
+
+static void collection_make(struct body *b)
+{
+    holdfast__v1__collection_body__init(&b->collection);
+    b->collection.conflict_policy =
+        (Holdfast__V1__ConflictPolicy)rsim_between(b->sim, rsim_chance(b->sim, 20) ? 0 : 1, 2);
+    if (b->collection.conflict_policy == 0)
+        b->bad = b->bad != NULL ? b->bad : "body.collection.conflict_policy";
+    b->collection.edges_max =
+        (uint32_t)number_make(b, "body.collection.edges_max", LIMITS(1, 100000), true);
+    b->body.collection = &b->collection;
+}
+
+static void counter_make(struct body *b)
+{
+    holdfast__v1__counter_body__init(&b->counter);
+    b->counter.max_value = number_make(b, "body.counter.max_value", LIMITS(1, AMOUNT_MAX), true);
+    b->counter.add_max = number_make(b, "body.counter.add_max", LIMITS(1, AMOUNT_MAX), true);
+    b->body.counter = &b->counter;
+}
+
+static void rule_make(struct body *b)
+{
+    holdfast__v1__rate_rule_body__init(&b->rule);
+    b->rule.subject = name_make(b, "body.rate_rule.subject", 64);
+    b->rule.limit = (uint32_t)number_make(b, "body.rate_rule.limit", LIMITS(1, 1000000), false);
+    b->rule.period_ms =
+        (uint32_t)number_make(b, "body.rate_rule.period_ms", LIMITS(1000, 86400000), false);
+    b->body.rate_rule = &b->rule;
+}
+
+static void retention_make(struct body *b)
+{
+    holdfast__v1__event_retention_body__init(&b->retention);
+    b->retention.keep_ms = (__typeof__(b->retention.keep_ms))number_make(
+        b, "body.event_retention.keep_ms", LIMITS(60000, 31536000000ll), false);
+    b->retention.events_max = (__typeof__(b->retention.events_max))number_make(
+        b, "body.event_retention.events_max", LIMITS(1000, 100000000), false);
+    b->body.event_retention = &b->retention;
+}
+
+static void body_make(struct body *b)
+{
+    static void (*const all[])(struct body *b) = { currency_make, collection_make, counter_make,
+                                                   rule_make, retention_make };
+    uint32_t kind = (uint32_t)rsim_between(b->sim, 0, 4);
+    bool none = rsim_chance(b->sim, 3);
+
+    holdfast__v1__definition_body__init(&b->body);
+    b->bad = NULL;
+    b->name = name_make(b, "name", 64);
+    if (kind == 0 && !none && b->bad == NULL && strlen(b->name) > 32)
+        b->bad = "name";
+    if (none) {
+        b->bad = b->bad != NULL ? b->bad : "body";
+        return;
+    }
+    b->body.kind_case = (Holdfast__V1__DefinitionBody__KindCase)(
+        HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY + kind);
+    all[kind](b);
+}
+
+static void defaults_check(struct body *b, const struct body *was)
+{
+    switch (b->body.kind_case) {
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY:
+        PROMISE(b->sim, b->currency.max_balance == (was->currency.max_balance != 0
+                                                        ? was->currency.max_balance
+                                                        : AMOUNT_MAX) &&
+                            b->currency.min_balance == was->currency.min_balance,
+                "max_balance");
+        break;
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION:
+        PROMISE(b->sim, b->collection.edges_max == (was->collection.edges_max != 0
+                                                        ? was->collection.edges_max
+                                                        : 10000),
+                "edges_max");
+        break;
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER:
+        PROMISE(b->sim, b->counter.max_value == (was->counter.max_value != 0
+                                                     ? was->counter.max_value
+                                                     : AMOUNT_MAX) &&
+                            b->counter.add_max ==
+                                (was->counter.add_max != 0 ? was->counter.add_max : AMOUNT_MAX),
+                "max_value or add_max");
+        break;
+    default:
+        break;
+    }
+}
+
+static void frozen_check(struct rsim *sim)
+{
+    struct body a = { .sim = sim }, b = { .sim = sim };
+    bool currency = rsim_chance(sim, 50);
+    const char *wanted = NULL;
+
+    holdfast__v1__definition_body__init(&a.body);
+    holdfast__v1__definition_body__init(&b.body);
+    if (currency) {
+        currency_make(&a);
+        currency_make(&b);
+        if (a.currency.scale != b.currency.scale)
+            wanted = "body.currency.scale";
+    } else {
+        collection_make(&a);
+        collection_make(&b);
+        if (a.collection.conflict_policy != b.collection.conflict_policy)
+            wanted = "body.collection.conflict_policy";
+    }
+    a.body.kind_case = b.body.kind_case = currency ? HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY
+                                                   : HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
+    const char *frozen = definition_frozen(&a.body, &b.body);
+    PROMISE(sim, (frozen == NULL) == (wanted == NULL) &&
+                     (wanted == NULL || strcmp(frozen, wanted) == 0),
+            "what is for ever changes: %s", wanted);
+}
+
+static void names_check(struct rsim *sim)
+{
+    static const char *const names[] = { "currency", "collection", "counter", "rate_rule",
+                                         "event_retention" };
+    uint32_t place = (uint32_t)rsim_between(sim, 0, 4);
+    uint32_t kind = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY + place;
+    const char *hint = NULL;
+
+    PROMISE(sim, strcmp(definition_kind_name(kind), names[place]) == 0, "kind %u", kind);
+    PROMISE(sim, definition_kind_find(names[place], &hint) == kind && hint[0] == 0, "%s",
+            names[place]);
+    char *near_miss = arena_printf(&sim->arena, "%sx", names[place]);
+    PROMISE(sim, definition_kind_find(near_miss, &hint) == 0 && strcmp(hint, names[place]) == 0,
+            "%s is no kind; \"%s\" is meant", near_miss, hint);
+    PROMISE(sim, definition_kind_find("zzzzzzzzzzzz", &hint) == 0 && hint[0] == 0, "meant: %s",
+            hint);
+    PROMISE(sim, definition_kind_name(kind + 1000) == NULL && definition_kind_name(0) == NULL,
+            "a kind that there is not");
+}
+
+void room_kinds(struct rsim *sim)
+{
+    for (uint32_t i = 0; i < 40; i++) {
+        struct body b = { .sim = sim }, was;
+        struct definition_fault fault = { .field = NULL };
+
+        body_make(&b);
+        was = b;
+        bool good = definition_body_check(&b.body, b.name, &fault);
+        PROMISE(sim, good == (b.bad == NULL), "a definition with a wrong %s is taken, or a good one "
+                                              "is refused for %s",
+                b.bad, fault.field);
+        if (good)
+            defaults_check(&b, &was);
+        else
+            PROMISE(sim, strcmp(fault.field, b.bad) == 0 && fault.limit[0] != 0,
+                    "it is %s that is wrong, not %s", b.bad, fault.field);
+        sim->counts.definitions_refused += !good;
+        frozen_check(sim);
+    }
+    names_check(sim);
+}

@@ -1,0 +1,89 @@
+/*
+ * rsim: what router and coordinator decide, each core alone, under random callers, keys, clocks and
+ * nodes. One seed is one run through every room of a core; a room drives one part of it and says its
+ * rules a second time, from what the headers and docs promise and never from the code. The first
+ * promise that does not hold ends the seed.
+ *
+ * Each reach counter names a case that some seed of a batch has to meet.
+ */
+#ifndef TESTS_SIM_CORES_RSIM_H
+#define TESTS_SIM_CORES_RSIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdnoreturn.h>
+
+#include "holdfast/v1/error.pb-c.h"
+#include "runtime/base/arena.h"
+
+/* clang-format off */
+#define RSIM_ROUTER_REACH(X) \
+    X(answers_passed_on) X(calls_unknown) X(calls_too_late) X(calls_undone) X(calls_cancelled) \
+    X(calls_abandoned) X(calls_too_large) X(hints_followed) X(hints_dropped) X(refused_again) \
+    X(rate_refused) X(rate_in_debt) X(names_given_up) X(weights_refused) X(full_before_read) \
+    X(keys_found) X(keys_recalled) X(keys_expired) X(keys_collided) X(tokens_proven) \
+    X(tokens_recalled) X(tokens_forged) X(rights_denied) X(rights_unreal) X(tokens_taken_off) \
+    X(tokens_not_believed) X(secrets_unknown) X(answers_signed) X(own_player) X(other_player) \
+    X(mint_refused) X(mint_day_over) X(mint_untold) X(mint_keys_full) X(authority_filled) \
+    X(authority_refused) X(op_id_filled) X(op_id_other) X(batches_split) X(batches_too_many) \
+    X(fields_shared) X(fields_too_large) X(operations_twice) X(answers_joined) X(mail_spread) \
+    X(swaps_flattened) X(renewals) X(renewals_lost) X(renewals_unknown) X(policies_completed) \
+    X(policies_refused) X(versions_refused) X(cursors_read) X(cursors_refused) \
+    X(nodes_forgotten) X(envelopes_refused) X(entities_found) X(moves_allowed) X(moves_refused) \
+    X(zones_respected) X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) \
+    X(restores_refused) X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) \
+    X(reads_paused) X(restores_needless) X(restores_forked) X(restores_joint)
+#define RSIM_COORDINATOR_REACH(X) \
+    X(owners_spread) X(owners_drained) X(owners_claimed) X(owners_restarted) \
+    X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
+    X(changes_aborted) X(clusters_at_rest) X(servers_marked) X(servers_held) \
+    X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
+    X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown)
+/* clang-format on */
+
+struct rsim_counts {
+#define RSIM_FIELD(name) uint64_t name;
+    RSIM_ROUTER_REACH(RSIM_FIELD)
+    RSIM_COORDINATOR_REACH(RSIM_FIELD)
+#undef RSIM_FIELD
+};
+
+struct rsim {
+    uint64_t seed;
+    uint64_t random;
+    const char *room; /* Being run. */
+    struct arena arena;
+    Holdfast__V1__ErrorDetail detail; /* Of the refusal that a room looks at. */
+    struct rsim_counts counts;
+};
+
+uint64_t rsim_next(struct rsim *sim);
+/* Both included. */
+uint64_t rsim_between(struct rsim *sim, uint64_t low, uint64_t high);
+bool rsim_chance(struct rsim *sim, uint32_t per_hundred);
+/* `at`, or one beside it: where limits are decided. `at` is above 0. */
+uint64_t rsim_about(struct rsim *sim, uint64_t at);
+#define RSIM_PICK(sim, list) ((list)[rsim_between(sim, 0, sizeof(list) / sizeof((list)[0]) - 1)])
+
+/* The seed has failed: says so and ends the process. */
+noreturn void rsim_broken(struct rsim *sim, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A promise; what is told names it. */
+#define PROMISE(sim, condition, ...)                                                               \
+    ((condition) ? (void)0 : rsim_broken(sim, "" __VA_ARGS__))
+
+/* sim->detail is a refusal that helps its reader: that code and a message; INVALID_ARGUMENT about a
+ * field names it, or says in `limit` what was expected. `field` NULL: any. */
+void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *field);
+
+/* The rooms of each core. */
+#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions)
+#define RSIM_ROUTER_ROOMS(X)                                                                              \
+    X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) X(cursors) \
+        X(reads) X(route) X(members) X(restore)
+#define RSIM_ROOM(name) void room_##name(struct rsim *sim);
+RSIM_ROUTER_ROOMS(RSIM_ROOM)
+RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
+#undef RSIM_ROOM
+
+#endif
