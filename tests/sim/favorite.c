@@ -82,6 +82,8 @@ static void ask_change(struct sim *sim, uint32_t server, uint32_t player, uint32
     uint32_t ver = (uint32_t)(sim->now_ms / VER_STEP_MS) & VER_BITS;
     struct sim_op *op = op_new(sim, server, player, gone ? METHOD_UNFAVORITE : METHOD_FAVORITE);
 
+    while (strchr(op->id, ':') != NULL && strncmp(op->id, "key:", 4) != 0)
+        sim_op_id(sim, op->id); /* Others are kept for ever, and not taken. */
     op->target = target;
     if (sim_chance(sim, 600))
         op->others[1] = 1 + ver + (uint32_t)sim_between(sim, 0, VER_SPREAD);
