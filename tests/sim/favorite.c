@@ -67,9 +67,9 @@ bool favorite_place(const struct sim *sim, const struct sim_op *op, char ret_pla
 {
     const struct favorites_sim *favorites = sim->favorites;
 
-    if (favorites == NULL || op->others[0] == 0 || op->others[0] > favorites->step_count)
+    if (favorites == NULL || op->mode == 0 || op->mode > favorites->step_count)
         return false;
-    const struct edge_step *step = &favorites->steps[op->others[0] - 1];
+    const struct edge_step *step = &favorites->steps[op->mode - 1];
 
     snprintf(ret_place, 64, "%llu:t%u", (unsigned long long)step->at_ms, step->target);
     return true;
@@ -82,6 +82,8 @@ static void ask_change(struct sim *sim, uint32_t server, uint32_t player, uint32
     uint32_t ver = (uint32_t)(sim->now_ms / VER_STEP_MS) & VER_BITS;
     struct sim_op *op = op_new(sim, server, player, gone ? METHOD_UNFAVORITE : METHOD_FAVORITE);
 
+    while (strchr(op->id, ':') != NULL && strncmp(op->id, "key:", 4) != 0)
+        sim_op_id(sim, op->id); /* Others are kept for ever, and not taken. */
     op->target = target;
     if (sim_chance(sim, 600))
         op->others[1] = 1 + ver + (uint32_t)sim_between(sim, 0, VER_SPREAD);
@@ -97,7 +99,7 @@ static void ask_read(struct sim *sim, uint32_t server, uint32_t player, uint32_t
 
     op->target = (uint32_t)sim_between(sim, 0, FAVORITE_TARGETS - 1);
     if (favorites->step_count > 0 && sim_chance(sim, 500))
-        op->others[0] = (uint32_t)sim_between(sim, 1, favorites->step_count);
+        op->mode = (uint32_t)sim_between(sim, 1, favorites->step_count);
     op_call(sim, op);
 }
 
