@@ -72,8 +72,8 @@ OF_ETCD = {
 }
 # OUTCOME_UNKNOWN of these needs an etcd that falls silent between a read and a write; a batch tells it of its elements.
 for name in ("SessionService/RegisterServer", "SessionService/BatchStartSession", "SessionService/BatchEndSession",
-             "ProfileService/BatchUpdateProfile", "LedgerService/BatchGrant", "FavoritesService/BatchFavorite", "AdminService/SetPolicy",
-             "AdminService/MoveShard", "AdminService/ChangeNode", "AdminService/RebalanceShards",
+             "ProfileService/BatchUpdateProfile", "LedgerService/BatchGrant", "FavoritesService/BatchFavorite",
+             "AdminService/SetPolicy", "AdminService/MoveShard", "AdminService/ChangeNode", "AdminService/RebalanceShards",
              "AdminService/AcceptEtcdRestore", "BackupService/PrepareRestore"):
     UNIT_OF_METHOD[(name, "OUTCOME_UNKNOWN", False)] = RPC_TEST
 # Given when two callers change one record of etcd within the same milliseconds, or when etcd holds
