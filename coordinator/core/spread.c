@@ -64,6 +64,14 @@ static int32_t relief(struct coord *coord, uint64_t from, uint64_t to)
            (int32_t)coord->owned[taker - coord->nodes];
 }
 
+/* A step of a chain whose next one is not possible yet would burden the node in between. */
+static bool burdens(struct coord *coord, uint64_t from, uint64_t to)
+{
+    const struct node *giver = node_find(coord, from);
+
+    return giver != NULL && !node_is_avoided(coord, giver) && relief(coord, from, to) < 0;
+}
+
 /* Hands over one shard of those which placement_balance would move: the one that helps most, so
  * that no chain of moves makes a loaded node more so for longer than it must. */
 static void hand_over_one(struct coord *coord, const uint64_t *owners, uint32_t owner_count)
@@ -80,7 +88,8 @@ static void hand_over_one(struct coord *coord, const uint64_t *owners, uint32_t 
         uint64_t to = proposals[i].owner;
 
         if (to == 0 || to == from || shard_change_is_open(&coord->shards[i].record) ||
-            !shard_is_calm(coord, &coord->shards[i]) || relief(coord, from, to) <= most)
+            !shard_is_calm(coord, &coord->shards[i]) || burdens(coord, from, to) ||
+            relief(coord, from, to) <= most)
             continue;
         chosen = i;
         most = relief(coord, from, to);

@@ -51,21 +51,7 @@ static bool is_of_a_shard(const struct method_info *method)
            method->route == METHOD_SHARD_VIEW;
 }
 
-static bool may_ask(uint8_t self, uint8_t peer, uint16_t number)
-{
-    const struct method_info *method = method_find(number);
-
-    if (method == NULL)
-        return self == ROLE_ROUTER && peer == ROLE_CLIENT; /* It is told that there is none. */
-    if (method->internal)
-        return may_ask_internal(self, peer, number);
-    if (self == ROLE_ROUTER)
-        return peer == ROLE_CLIENT;
-    return self == ROLE_NODE && peer == ROLE_ROUTER && is_of_a_shard(method);
-}
-
-/* Those who may ask anything at all may also give up what they asked. */
-static bool may_cancel(uint8_t self, uint8_t peer)
+static bool may_ask_something(uint8_t self, uint8_t peer)
 {
     switch (self) {
     case ROLE_NODE:
@@ -79,14 +65,27 @@ static bool may_cancel(uint8_t self, uint8_t peer)
     }
 }
 
+static bool may_ask(uint8_t self, uint8_t peer, uint16_t number)
+{
+    const struct method_info *method = method_find(number);
+
+    if (method == NULL) /* Of a later program, perhaps: it is told that there is none here. */
+        return may_ask_something(self, peer);
+    if (method->internal)
+        return may_ask_internal(self, peer, number);
+    if (self == ROLE_ROUTER)
+        return peer == ROLE_CLIENT;
+    return self == ROLE_NODE && peer == ROLE_ROUTER && is_of_a_shard(method);
+}
+
 bool link_right(uint8_t self, uint8_t peer, uint8_t kind, uint16_t method)
 {
     switch (kind) {
     case FRAME_REQUEST:
         return may_ask(self, peer, method);
     case FRAME_CANCEL:
-        return may_cancel(self, peer);
-    case FRAME_MESSAGE: /* Replication. */
+        return may_ask_something(self, peer); /* And give up what they asked. */
+    case FRAME_MESSAGE:                       /* Replication. */
         return self == ROLE_NODE && peer == ROLE_NODE;
     default:
         return true;
