@@ -7,28 +7,6 @@
 
 #define UNREGISTER_ROUNDS_MAX 4u
 
-struct server_task *server_task_new(struct servers *servers, uint64_t timeout_ms)
-{
-    struct server_task *task = mem_zalloc(sizeof *task);
-
-    task->servers = servers;
-    task->give_up_ms = loop_now_ms(servers->loop) + timeout_ms;
-    task->next = &servers->tasks;
-    task->previous = servers->tasks.previous;
-    task->previous->next = task;
-    servers->tasks.previous = task;
-    return task;
-}
-
-void server_task_free(struct server_task *task)
-{
-    task->previous->next = task->next;
-    task->next->previous = task->previous;
-    if (task->claimant != 0)
-        caller_share_give(task->servers->claims, task->claimant, 1);
-    free(task);
-}
-
 /* What is left of the task's time; at least 1. */
 static uint64_t time_left_ms(const struct server_task *task)
 {

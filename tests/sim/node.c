@@ -100,7 +100,7 @@ static bool is_read_refused(const struct node_call *call, const struct shard_rep
 /* Reads and writes that wait for each other: bounded in number and in time, and truly so. */
 static void look_at_waiting(struct sim *sim, const struct shard_stats *stats, uint32_t shard)
 {
-    if (stats->reads_waiting > SIM_READS_WAITING)
+    if (stats->reads_waiting > node_reads_waiting_max(sim))
         sim_fail(sim, shard, "%llu reads wait for transactions",
                  (unsigned long long)stats->reads_waiting);
     if (stats->writes_waiting > SIM_WRITES_WAITING)

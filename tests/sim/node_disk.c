@@ -535,6 +535,11 @@ static uint32_t timers_of(const struct db_rows *db, struct shard_row *ret_rows)
     return count;
 }
 
+uint32_t node_reads_waiting_max(const struct sim *sim)
+{
+    return sim->seed % 5 == 0 ? SIM_READS_WAITING_FEW : SIM_READS_WAITING;
+}
+
 struct shard_limits node_limits(const struct sim *sim, const struct sim_node *node)
 {
     struct shard_limits limits = shard_limits_default();
@@ -547,7 +552,7 @@ struct shard_limits node_limits(const struct sim *sim, const struct sim_node *no
     limits.snapshot_idle_ms = 2000;
     limits.snapshot_hold_ms = 4000;
     limits.answers_round_bytes = SIM_ANSWERS_ROUND_BYTES;
-    limits.reads_waiting_max = SIM_READS_WAITING;
+    limits.reads_waiting_max = node_reads_waiting_max(sim);
     limits.writes_waiting_max = SIM_WRITES_WAITING;
     limits.read_hold_ms = SIM_READ_HOLD_MS;
     return limits;

@@ -533,7 +533,8 @@ void db_copy(struct db_rows *to, const struct db_rows *from);
 void db_put(struct db_rows *db, struct slice key, const struct blob *value);
 /* Place of the first row above `key`. */
 uint32_t db_place_after(const struct db_rows *db, struct slice key);
-#define SIM_READS_WAITING       16u /* At once in one shard. */
+#define SIM_READS_WAITING       16u /* At once in one shard... */
+#define SIM_READS_WAITING_FEW   2u  /* ... and in each fifth run, so that some are turned away. */
 #define SIM_WRITES_WAITING      48u
 #define SIM_READ_HOLD_MS        800u /* Networks are slow here. */
 #define SIM_ANSWERS_BYTES       1048576u
@@ -548,6 +549,7 @@ void program_too_old(struct sim *sim, struct sim_node *node);
 void program_look(struct sim *sim, const struct slot *slot);
 void program_meets_later(struct sim *sim, const struct sim_node *node, uint32_t shard);
 void program_stop(struct sim *sim, const struct sim_node *node);
+uint32_t node_reads_waiting_max(const struct sim *sim);
 struct shard_limits node_limits(const struct sim *sim, const struct sim_node *node);
 /* An event's number: the shard, and which of its installations it belongs to. */
 uint64_t slot_number(const struct slot *slot, uint32_t shard);

@@ -4,7 +4,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
-#include "node/core/definition/definition.h"
+#include "node/core/definition/definition_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"

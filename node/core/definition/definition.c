@@ -9,8 +9,6 @@
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
-#define HEAD_NUMBER 0u
-
 typedef Holdfast__Internal__V1__DefinedCurrency defined_currency;
 
 int definition_order(uint64_t generation, uint64_t revision, uint64_t other_generation,
@@ -24,69 +22,19 @@ int definition_order(uint64_t generation, uint64_t revision, uint64_t other_gene
 }
 
 /* ---- rows ---- */
-static uint64_t number_of(struct slice key)
-{
-    struct reader reader = reader_from(key);
-
-    (void)read_u8(&reader);
-    return read_u64_be(&reader);
-}
-
-defined *definition_row_decode(struct arena *arena, struct slice key, struct slice value)
-{
-    defined *row = (void *)arena_unpack(arena, &holdfast__internal__v1__defined__descriptor, value);
-    size_t name = row != NULL ? strlen(row->name) : 0;
-
-    if (row == NULL || row->number != number_of(key) || row->number == HEAD_NUMBER || name == 0 ||
-        name > DEFINITION_NAME_MAX || row->body == NULL)
-        return NULL;
-    return row;
-}
-
-static bool currency_is_sound(const defined_currency *currency)
-{
-    size_t size = strlen(currency->name);
-
-    return size > 0 && size <= CURRENCY_NAME_BYTES_MAX && currency->min_balance <= 0 &&
-           currency->max_balance >= 0;
-}
-
-static defined_head *head_decode(struct arena *arena, struct slice value)
-{
-    defined_head *head =
-        (void *)arena_unpack(arena, &holdfast__internal__v1__defined_head__descriptor, value);
-
-    if (head == NULL || head->n_currencies > CURRENCIES_MAX || head->count > DEFINITIONS_MAX ||
-        head->bytes > DEFINITIONS_BYTES_MAX)
-        return NULL;
-    for (size_t i = 0; i < head->n_currencies; i++) {
-        if (!currency_is_sound(head->currencies[i]))
-            return NULL;
-    }
-    return head;
-}
-
-bool definition_row_is_sound(struct arena *arena, struct slice key, struct slice value)
-{
-    if (key.size != 1 + sizeof(uint64_t))
-        return false;
-    if (number_of(key) == HEAD_NUMBER)
-        return head_decode(arena, value) != NULL;
-    return definition_row_decode(arena, key, value) != NULL;
-}
-
 err definition_head_get(struct state *state, struct arena *arena, struct need *need,
                         defined_head **ret_head)
 {
     struct row_key key;
     struct slice value;
 
-    row_key_definition(&key, HEAD_NUMBER);
+    row_key_definition(&key, DEFINITION_HEAD_NUMBER);
     enum state_found found = row_find(state, &key, need, &value);
 
     if (found == STATE_MISSING)
         return ERR_NEED;
-    *ret_head = found == STATE_PRESENT ? head_decode(arena, arena_copy(arena, value)) : NULL;
+    *ret_head =
+        found == STATE_PRESENT ? definition_head_decode(arena, arena_copy(arena, value)) : NULL;
     if (*ret_head == NULL)
         *ret_head = (void *)arena_message(arena, &holdfast__internal__v1__defined_head__descriptor);
     return ERR_OK;
@@ -96,7 +44,7 @@ static void head_put(struct apply_context *context, const defined_head *head)
 {
     struct row_key key;
 
-    row_key_definition(&key, HEAD_NUMBER);
+    row_key_definition(&key, DEFINITION_HEAD_NUMBER);
     state_put(context->state, row_key_slice(&key), arena_pack(context->arena, &head->base));
 }
 
@@ -301,7 +249,7 @@ static bool look_for_earlier(void *user, struct slice key, struct slice value)
     struct take *take = user;
     struct arena *arena = take->context->arena;
 
-    if (number_of(key) == HEAD_NUMBER)
+    if (definition_number_of(key) == DEFINITION_HEAD_NUMBER)
         return true;
     const defined *row = definition_row_decode(arena, key, arena_copy(arena, value));
 
@@ -323,7 +271,7 @@ static err sweep(struct take *take)
     if (e != ERR_OK)
         return e;
     for (uint32_t i = 0; i < take->swept_count; i++) {
-        forget_currency(take, number_of(take->swept[i]));
+        forget_currency(take, definition_number_of(take->swept[i]));
         state_delete(context->state, take->swept[i]);
     }
     take->head->swept_generation = take->request->generation;
@@ -403,7 +351,7 @@ void definition_footprint(const Holdfast__Internal__V1__DefineRequest *request, 
 {
     struct row_key key;
 
-    row_key_definition(&key, HEAD_NUMBER);
+    row_key_definition(&key, DEFINITION_HEAD_NUMBER);
     need_add_key(keys, row_key_slice(&key));
     for (size_t i = 0; i < request->n_definitions; i++) {
         row_key_definition(&key, request->definitions[i]->number);

@@ -10,28 +10,18 @@
 #ifndef NODE_CORE_DEFINITION_DEFINITION_H
 #define NODE_CORE_DEFINITION_DEFINITION_H
 
-#include "holdfast/internal/v1/definition.pb-c.h"
+#include "node/core/definition/definition_row.h"
 #include "node/core/handler/handler.h"
 
 /* Since which apply version there are definitions. */
 #define DEFINITION_APPLY_VERSION 5u
-#define DEFINITION_NAME_MAX      64u
-#define DEFINITION_BYTES_MAX     4096u          /* Of one, as it comes. */
-#define DEFINITIONS_BYTES_MAX    (256u * 1024u) /* Of all rows of a shard. */
-#define DEFINITIONS_MAX          4096u
-#define DEFINE_COUNT_MAX         64u /* In one entry. */
+#define DEFINITION_BYTES_MAX     4096u /* Of one, as it comes. */
+#define DEFINE_COUNT_MAX         64u   /* In one entry. */
 #define DEFINITION_DAMAGE        "the row of a definition cannot be read"
-
-typedef Holdfast__Internal__V1__Defined defined;
-typedef Holdfast__Internal__V1__DefinedHead defined_head;
 
 /* Below 0, 0, above 0. */
 int definition_order(uint64_t generation, uint64_t revision, uint64_t other_generation,
                      uint64_t other_revision);
-/* Whether the row can be read. */
-bool definition_row_is_sound(struct arena *arena, struct slice key, struct slice value);
-/* NULL: it cannot be read. In the arena, as the value has to be. */
-defined *definition_row_decode(struct arena *arena, struct slice key, struct slice value);
 /* ERR_NEED. A row that cannot be read is as if there were none: all is brought again. */
 NODISCARD err definition_head_get(struct state *state, struct arena *arena, struct need *need,
                                   defined_head **ret_head);
