@@ -79,7 +79,7 @@ uint32_t oracle_held_by(const struct sim *sim, uint32_t shard, uint64_t index)
     const struct shard_oracle *known = &sim->oracle->shards[shard];
     uint32_t count = 0;
 
-    if (sim->rots_made + sim->counts.replicas_dropped + sim->counts.damaged_dropped > 0)
+    if (sim->counts.bits_flipped + sim->counts.replicas_dropped + sim->counts.damaged_dropped > 0)
         return 0;
     for (uint32_t i = 0; i < sim->node_count && index > 0 && index <= known->count; i++)
         count += disk_holds(&sim->nodes[i].slots[shard], known->entries[index - 1]);
