@@ -16,7 +16,7 @@
 
 #define SKEW_MS_MAX     3000u
 #define OP_ID_AHEAD_MS  (5u * 60u * 1000u)
-#define WAIT_GRANTED_MS 2500u /* Of a shard that goes on meanwhile. */
+#define WAIT_GRANTED_MS 1500u /* Of a shard that goes on meanwhile. */
 #define STATE(name)     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_##name
 
 static const void *field(const ProtobufCMessage *message, const char *name)
@@ -347,7 +347,7 @@ void told_nothing(const struct told *t)
 
 /* ---- refusals ---- */
 /* Who waits for a player gets it soon after no server holds it. */
-static void check_locked(const struct told *t)
+static void check_locked(const struct told *t, const struct op_model *op, bool final)
 {
     const Holdfast__V1__StartSessionRequest *request = (const void *)t->request;
     const struct player_model *player = told_player(t);
@@ -360,9 +360,11 @@ static void check_locked(const struct told *t)
     if (request->mode != HOLDFAST__V1__START_MODE__START_MODE_WAIT || held || player->contained ||
         player->txn != 0)
         return;
-    if (t->shard->logged_ms > since_ms + WAIT_GRANTED_MS)
+    /* A stored refusal is told again as it was. */
+    uint64_t refused_ms = final && op != NULL ? op->refused_ms : t->shard->logged_ms;
+    if (refused_ms > since_ms + WAIT_GRANTED_MS)
         told_fail(t, "a WAIT is refused, and no server has held the player for so long",
-                  t->shard->logged_ms - since_ms, WAIT_GRANTED_MS);
+                  refused_ms - since_ms, WAIT_GRANTED_MS);
 }
 
 /* An id of the future: more so than clocks differ. */
@@ -392,7 +394,7 @@ static void check_refusal(const struct told *t, const Holdfast__Internal__V1__Re
     if (detail->code == CODE(OPERATION_EXPIRED) && !op->too_old)
         told_fail(t, "told as too old", op->ms, t->shard->floor_ms);
     if (t->call->method == METHOD_START_SESSION && detail->code == CODE(SESSION_LOCKED))
-        check_locked(t);
+        check_locked(t, op, detail->final);
     if (!detail->final)
         return;
     t->sim->counts.refused_final++;

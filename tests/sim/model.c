@@ -53,6 +53,7 @@ static void op_refused(struct change *c, struct op_model *op)
     op->state = OP_REFUSED;
     op->attempt = c->op.attempt;
     op->refused_index = c->entry->index;
+    op->refused_ms = c->sim->now_ms;
     if (receipt_is_id(c->op.id.text))
         receipt_refused(c, detail);
     if (c->rule->plans == NULL && detail->code == CODE(ITEM_NOT_HELD))

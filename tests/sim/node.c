@@ -285,6 +285,9 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
         sim_fail(sim, shard, "node %u met a row or an entry that cannot be read", node->id);
     if (out->rep.too_new)
         program_meets_later(sim, node, shard);
+    if (shard_serves(slot->shard) &&
+        shard_applied_index(slot->shard) < rep_commit_index(shard_rep(slot->shard)))
+        oracle_stalled(sim, shard); /* It waits for rows. */
     oracle_look(sim, node, shard);
     if (out->rep.diverged && !sim->twins_met)
         sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);

@@ -101,6 +101,11 @@ static bool majority_finds(const struct sim *sim, uint32_t shard, const struct e
     return without < id_count / 2 + 1;
 }
 
+void oracle_stalled(struct sim *sim, uint32_t shard)
+{
+    sim->oracle->shards[shard].stalled_ms = sim->now_ms;
+}
+
 void oracle_served(struct sim *sim, uint32_t shard, uint64_t epoch)
 {
     struct shard_oracle *known = &sim->oracle->shards[shard];

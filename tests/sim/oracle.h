@@ -83,7 +83,8 @@ struct op_model {
     uint32_t shard;         /* That had it last. */
     uint32_t before;        /* What the id stood for until that was over: place plus one; 0. */
     uint64_t index;         /* That decided it. */
-    uint64_t refused_index; /* Of the newest refusal. */
+    uint64_t refused_index; /* Of the newest refusal... */
+    uint64_t refused_ms;    /* ... and when, of the run. */
     uint64_t
         settled_index; /* A transfer: that logged its decision; `index` is that of its debit. */
     struct dot dot;
@@ -134,8 +135,9 @@ struct shard_oracle {
         uint64_t ms, index;
     } marks[ORACLE_MARKS]; /* A ring: when `acknowledged` rose, and to what. */
     uint64_t mark_count;
-    uint64_t logged_ms, stalled_ms; /* The newest entry; the end of the last time without one. */
-    uint64_t epoch_served;          /* The greatest under which an owner ever served. */
+    uint64_t logged_ms;    /* The newest entry. */
+    uint64_t stalled_ms;   /* The end of the last time without one, or behind at its owner. */
+    uint64_t epoch_served; /* The greatest under which an owner ever served. */
     uint64_t floor_ms;
     uint64_t dated_from; /* The START since which outcomes of `key:` ids are dated; 0: none yet. */
     struct incarnation lowest_live;

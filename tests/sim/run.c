@@ -274,6 +274,22 @@ static void heal(struct sim *sim)
         sim->nodes[n].full_until_ms = 0; /* What is in the database is looked at next. */
 }
 
+/* A shard whose owner changed since may take definitions from then on. */
+static void follow_definitions(struct sim *sim)
+{
+    struct rest_wait wait = rest_wait_begin(sim, HEAL_MS_MAX);
+
+    if (definition_pending(sim) == 0)
+        return;
+    while ((definition_pending(sim) > 0 || !oracle_converged(sim)) &&
+           rest_wait_goes_on(sim, &wait)) {
+        if (!run_until(sim, sim->now_ms + LOOK_MS))
+            return;
+    }
+    if (definition_pending(sim) > 0)
+        sim_fail(sim, 0, "%u shards never follow the definitions", definition_pending(sim));
+}
+
 static void count_up(struct sim *sim)
 {
     for (uint32_t n = 0; n < sim->node_count; n++) {
@@ -326,6 +342,8 @@ void sim_run(struct sim *sim)
         trade_check(sim, run_until);
     if (sim->failure[0] == '\0' && !sim->stopped)
         damage_check(sim, run_until);
+    if (sim->failure[0] == '\0' && !sim->stopped)
+        follow_definitions(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_end(sim);
     if (sim->counts.events < EVENTS_MIN && !switches_any(&sim->switches))

@@ -700,6 +700,8 @@ bool restore_is_doubted(const struct sim *sim);
 
 /* ---- oracle.c ---- */
 /* An owner begins to serve. */
+/* The shard's owner has not applied all that is committed. */
+void oracle_stalled(struct sim *sim, uint32_t shard);
 void oracle_served(struct sim *sim, uint32_t shard, uint64_t epoch);
 /* The record that an accepted etcd begins with: all that is committed must be found again, and its
  * epoch is above all under which an owner served. */
