@@ -308,7 +308,7 @@ void nodes_answer(struct nodes *nodes, const struct coord_answer *given)
 
         if (question->number != given->call)
             continue;
-        answer(nodes, &question->reply, given->status, given->body);
+        answer(nodes, &question->reply, (uint16_t)given->status, given->body);
         question->number = 0;
         return;
     }
