@@ -106,6 +106,21 @@ void totals_add_uid(struct totals *totals, const uint8_t uid[ITEM_UID_BYTES], in
     totals->hashes += sign > 0 ? hash : 0 - hash;
 }
 
+/* A sum that came to zero keeps its place until another needs it. Which do depends on what was
+ * tried and taken back, so it is not the same on all replicas. False: there is none. */
+static bool drop_zeros(struct totals *totals)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < totals->currency_count; i++) {
+        if (totals->currencies[i].net != 0)
+            totals->currencies[kept++] = totals->currencies[i];
+    }
+    bool dropped = kept < totals->currency_count;
+    totals->currency_count = kept;
+    return dropped;
+}
+
 /* The last place takes what has no room: a sum over several currencies is still zero over all.
  * Names are at most CURRENCY_NAME_BYTES_MAX, by policy. */
 static struct totals_currency *currency_get(struct totals *totals, struct slice name)
@@ -122,7 +137,8 @@ static struct totals_currency *currency_get(struct totals *totals, struct slice 
     if (place < totals->currency_count && slice_equal(slice_from_text(at->name), name))
         return at;
     if (totals->currency_count == TOTALS_CURRENCIES_MAX)
-        return &totals->currencies[totals->currency_count - 1];
+        return drop_zeros(totals) ? currency_get(totals, name)
+                                  : &totals->currencies[totals->currency_count - 1];
     memmove(at + 1, at, sizeof *at * (totals->currency_count - place));
     totals->currency_count++;
     *at = (struct totals_currency){ 0 };
@@ -176,10 +192,14 @@ void totals_encode_buckets(const struct totals *totals, struct buf *out)
 
 void totals_encode(const struct totals *totals, struct buf *out)
 {
-    uint32_t filled = 0;
+    uint32_t filled = 0, sums = 0;
 
-    buf_put_u32(out, totals->currency_count);
+    for (uint32_t i = 0; i < totals->currency_count; i++)
+        sums += totals->currencies[i].net != 0;
+    buf_put_u32(out, sums);
     for (uint32_t i = 0; i < totals->currency_count; i++) {
+        if (totals->currencies[i].net == 0)
+            continue;
         buf_put_bytes(out, slice_from_text(totals->currencies[i].name));
         buf_put_u64(out, (uint64_t)totals->currencies[i].net);
     }

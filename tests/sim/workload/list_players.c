@@ -47,7 +47,7 @@ static void told(const struct told *t)
     size_t size = request->page_size > 0 ? request->page_size : 500;
     uint64_t index = told_index(t), from = list_from(t, request->cursor);
     size_t at = 0;
-    bool more = false;
+    bool more = false, perhaps = false; /* Whether there is another page. */
 
     if (index == 0 || from == LIST_UNKNOWN)
         return;
@@ -58,8 +58,10 @@ static void told(const struct told *t)
         if (moment == NULL || (moment->version == 0 && at < response->n_players &&
                                response->players[at]->player_id[1] != (char)('0' + (int)i)))
             continue; /* Asked about, perhaps, and never changed. */
-        if (moment->version == 0 && at == response->n_players)
+        if (moment->version == 0 && at == response->n_players) {
+            perhaps |= at == size;
             continue;
+        }
         more |= at == size;
         if (more)
             break;
@@ -75,7 +77,7 @@ static void told(const struct told *t)
     if (response->n_players != at)
         told_fail(t, "more players than there are", response->n_players, at);
     else
-        list_goes_on(t, response->next_cursor, more,
+        list_goes_on(t, response->next_cursor, more || (perhaps && response->next_cursor[0] != 0),
                      at > 0 ? (uint64_t)(response->players[at - 1]->player_id[1] - '0') + 1 : from);
 }
 
