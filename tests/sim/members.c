@@ -180,7 +180,7 @@ static bool may_go(const struct sim *sim, const struct sim_node *node)
     }
     for (uint32_t shard = 0; shard < sim->shard_count; shard++) {
         if (!find_record(sim, shard, &record) || record.member_count < sim->replicas ||
-            !is_in_force(sim, shard, &record))
+            !is_in_force(sim, shard, &record) || is_wished_short(sim, shard))
             return false;
     }
     return true;
