@@ -13,7 +13,7 @@
 #include "node/core/rows/rows.h"
 
 #define TOTALS_BUCKETS        4096u /* A multiple of 64. */
-#define TOTALS_CURRENCIES_MAX 128u  /* Ever seen in a shard; beyond it they are counted as one. */
+#define TOTALS_CURRENCIES_MAX 128u  /* Not zero at once in a shard; more count as one. */
 #define TOTALS_NAME_SIZE      33u
 
 struct totals_currency {

@@ -98,7 +98,7 @@ static void incidents_refused_run(struct rsim *sim)
     if (e == ERR_OK)
         return;
     rsim_refused(sim, CODE(INVALID_ARGUMENT), "cursor");
-    PROMISE(sim, cursor->count == 0, "a cursor that is none knows nodes");
+    PROMISE(sim, cursor->count == 0, "an empty cursor names nodes");
     sim->counts.cursors_refused++;
 }
 
