@@ -77,6 +77,7 @@ struct transfer_model {
 struct receipt_model {
     char id[48];
     bool bound, paid;
+    bool entered;    /* ... with an entry in a ledger: a letter without goods has none. */
     uint32_t player; /* Whose it is, */
     struct hash128 payload;
     uint64_t bound_index; /* ... as of this entry of its shard. */

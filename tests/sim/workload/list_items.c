@@ -63,8 +63,9 @@ static void told(const struct told *t)
     }
     if (t->sim->failure[0] == '\0' && response->n_items != at)
         told_fail(t, "more items than there are", response->n_items, at);
-    uint32_t last =
-        at > 0 ? goods_item_find(&t->sim->oracle->book, response->items[at - 1]->uid) : 0;
+    /* A page that filters ends before the next item that matches, which others may precede. */
+    const char *end = place > 0 ? items[place - 1].item->uid : "";
+    uint32_t last = goods_item_find(&t->sim->oracle->book, end);
     if (t->sim->failure[0] == '\0')
         list_goes_on(t, response->next_cursor, place < count, last);
     free(items);
