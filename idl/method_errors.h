@@ -78,6 +78,8 @@
     X(ITEM_NOT_HELD, FINAL, "the player does not hold an item", "")
 #define OF_GIVING(X) \
     X(CAPACITY_FULL, FINAL, "a balance, the items or the currencies would pass their maximum", "")
+#define OF_CURRENCIES(X) \
+    X(INVALID_ARGUMENT, FINAL, "a currency of the request was taken out of the policy meanwhile", "declare it again, then raise `attempt`")
 #define OF_MAIL(X) \
     X(CAPACITY_FULL, FINAL, "the recipient's mailbox is full", "")
 #define OF_SENDING(X) \
@@ -121,12 +123,12 @@
 #define ERRORS_BATCH_UPDATE_PROFILE(X) OF_WRITER(X)
 
 /* ---- ledger ---- */
-#define ERRORS_GRANT(X) OF_HOLDER(X) OF_RECEIPT(X) OF_GIVING(X)
-#define ERRORS_SPEND(X) OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X)
+#define ERRORS_GRANT(X) OF_HOLDER(X) OF_RECEIPT(X) OF_GIVING(X) OF_CURRENCIES(X)
+#define ERRORS_SPEND(X) OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_CURRENCIES(X)
 #define ERRORS_BATCH_GRANT(X) OF_WRITER(X)
 #define ERRORS_GET_BALANCES(X) OF_PLAYER_READ(X) OF_FRESH(X)
 #define ERRORS_LIST_ENTRIES(X) OF_PLAYER_READ(X) OF_FRESH(X)
-#define ERRORS_TRANSFER_CURRENCIES(X) OF_HOLDER(X) OF_TAKING(X) OF_SENDING(X)
+#define ERRORS_TRANSFER_CURRENCIES(X) OF_HOLDER(X) OF_TAKING(X) OF_SENDING(X) OF_CURRENCIES(X)
 #define OF_NAMED(X) \
     X(NOT_FOUND, FINAL, "no ledger entry, or no reservation, of this player is known by that name", "")
 #define OF_RESERVATION(X) \
@@ -134,7 +136,7 @@
     X(RESERVATION_CLOSED, FINAL, "the reservation was posted or voided", "") \
     X(RESERVATION_EXPIRED, FINAL, "the reservation has expired", "")
 #define ERRORS_RESERVE_CURRENCIES(X) \
-    OF_HOLDER(X) OF_TAKING(X) \
+    OF_HOLDER(X) OF_TAKING(X) OF_CURRENCIES(X) \
     X(CAPACITY_FULL, FINAL, "64 reservations are open, or too much is reserved", "")
 #define ERRORS_POST_RESERVATION(X) \
     OF_HOLDER(X) OF_RESERVATION(X) OF_MAIL(X) \
@@ -158,7 +160,7 @@
 
 /* ---- mail ---- */
 #define ERRORS_SEND_MAIL(X) \
-    OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_SENDING(X)
+    OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_SENDING(X) OF_CURRENCIES(X)
 #define ERRORS_DELIVER_MAIL(X) OF_WAITING(X) OF_KIND(X) OF_RECEIPT(X) OF_MAIL(X)
 #define ERRORS_LIST_MAIL(X) OF_PLAYER_READ(X) OF_FRESH(X)
 #define ERRORS_CLAIM_MAIL(X) \
@@ -175,7 +177,7 @@
 
 /* ---- transactions ---- */
 #define OF_TRANSACTION(X) \
-    OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) \
+    OF_HOLDER(X) OF_TAKING(X) OF_ITEMS(X) OF_GIVING(X) OF_CURRENCIES(X) \
     X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided; what it took is back", "")
 #define ERRORS_EXECUTE_TRANSACTION(X) \
     OF_TRANSACTION(X) \
