@@ -404,12 +404,16 @@ static void write(struct change *change, definition_record *record)
 {
     struct coord *coord = change->coord;
     struct definition_wait *wait = wait_new(coord);
+    const struct definition *definition = definition_find(coord, record->number);
+    const struct definition_version *before =
+        definition != NULL ? definition_get(definition, record->version - 1) : NULL;
     size_t size = holdfast__internal__v1__definition_version__get_packed_size(record);
     uint8_t *data = arena_alloc(&change->out->arena, size + 1);
 
     holdfast__internal__v1__definition_version__pack(record, data);
     if (wait == NULL || is_writing(coord) ||
         !flight_put_definition(coord, record->number, record->version,
+                               before != NULL ? before->revision : 0,
                                (struct slice){ data, size })) {
         (void)refuse_later(change, "another change of a definition is on its way");
         return;

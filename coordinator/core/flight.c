@@ -215,7 +215,7 @@ static void wish_done(struct coord *coord, const struct target *target, bool wri
 }
 
 bool flight_put_definition(struct coord *coord, uint64_t number, uint64_t version,
-                           struct slice packed)
+                           int64_t after_revision, struct slice packed)
 {
     struct flight *flight = open_flight(coord, 1);
 
@@ -227,6 +227,10 @@ bool flight_put_definition(struct coord *coord, uint64_t number, uint64_t versio
 
     write->key = keep(flight, cluster_key_definition(coord->cluster_name, number, version));
     write->value = arena_copy(&flight->arena, packed);
+    if (version > 1)
+        write->after_key =
+            keep(flight, cluster_key_definition(coord->cluster_name, number, version - 1));
+    write->after_revision = after_revision;
     return true;
 }
 

@@ -58,8 +58,9 @@ bool flight_remove_shard_wish(struct coord *coord, uint32_t number);
 /* Only where there is none. */
 bool flight_put_shard_wish(struct coord *coord, uint32_t number, const struct shard_wish *wish);
 /* A version that there is none of yet. */
+/* Where the version before it has that revision still; 0: it is the first. */
 bool flight_put_definition(struct coord *coord, uint64_t number, uint64_t version,
-                           struct slice packed);
+                           int64_t after_revision, struct slice packed);
 bool flight_remove_definition(struct coord *coord, uint64_t number, uint64_t version,
                               int64_t revision);
 /* False: the election key does not stand; the caller stops acting. */

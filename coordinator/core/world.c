@@ -84,6 +84,9 @@ static bool carry_out(struct world *world, const struct coord_write *write)
         return false;
     if (write->absent_key.size > 0 && find(world, write->absent_key) != NULL)
         return false;
+    kv = write->after_key.size > 0 ? find(world, write->after_key) : NULL;
+    if (write->after_key.size > 0 && (kv == NULL || kv->mod_revision != write->after_revision))
+        return false;
     if (world->watch.wrote != NULL)
         world->watch.wrote(world->watch.user, write);
     if (write->remove)

@@ -252,6 +252,9 @@ static struct etcd_txn *write_make(const struct coord_write *write)
     etcd_txn_compare(txn, write->key, ETCD_MOD_REVISION, ETCD_EQUAL, write->mod_revision);
     if (write->absent_key.size > 0)
         etcd_txn_compare(txn, write->absent_key, ETCD_CREATE_REVISION, ETCD_EQUAL, 0);
+    if (write->after_key.size > 0)
+        etcd_txn_compare(txn, write->after_key, ETCD_MOD_REVISION, ETCD_EQUAL,
+                         write->after_revision);
     if (write->remove)
         etcd_txn_delete(txn, ETCD_THEN, write->key);
     else

@@ -134,6 +134,8 @@ static void txn_encode(const struct coord_txn *txn, struct buf *out)
         buf_put_bytes(out, write->value);
         buf_put_u64(out, (uint64_t)write->mod_revision);
         buf_put_bytes(out, write->absent_key);
+        buf_put_bytes(out, write->after_key);
+        buf_put_u64(out, (uint64_t)write->after_revision);
     }
 }
 
@@ -199,11 +201,16 @@ static bool write_one(struct sim *sim, struct reader *reader)
     struct slice value = read_bytes(reader, CLUSTER_RECORD_SIZE_MAX);
     int64_t mod_revision = (int64_t)read_u64(reader);
     struct slice absent = read_bytes(reader, CLUSTER_KEY_SIZE);
+    struct slice after = read_bytes(reader, CLUSTER_KEY_SIZE);
+    int64_t after_revision = (int64_t)read_u64(reader);
     const struct etcd_kv *kv = etcd_find(sim, key);
 
     if ((kv == NULL ? 0 : kv->mod_revision) != mod_revision)
         return false;
     if (absent.size > 0 && etcd_find(sim, absent) != NULL)
+        return false;
+    kv = after.size > 0 ? etcd_find(sim, after) : NULL;
+    if (after.size > 0 && (kv == NULL || kv->mod_revision != after_revision))
         return false;
     oracle_coord_write(sim, key, value, remove);
     if (remove)
