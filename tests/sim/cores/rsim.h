@@ -39,7 +39,8 @@
     X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
     X(changes_aborted) X(clusters_at_rest) X(servers_marked) X(servers_held) \
     X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
-    X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown)
+    X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown) \
+    X(changes_put_off) X(changes_after_doubt)
 /* clang-format on */
 
 struct rsim_counts {
@@ -81,7 +82,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 #define RSIM_ROUTER_ROOMS(X) \
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
     X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
-#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions)
+#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
