@@ -1,8 +1,8 @@
 /*
- * rsim: what router and coordinator decide, each core alone, under random callers, keys, clocks
- * and nodes. One seed is one run through every room of a core; a room drives one part of it and
- * says its rules a second time, from what the headers and docs promise and never from the code. The
- * first promise that does not hold ends the seed.
+ * rsim: what router, coordinator and node decide, each core alone, under random callers, keys,
+ * clocks, nodes and damage. One seed is one run through every room of a core; a room drives one
+ * part of it and says its rules a second time, from what the headers and docs promise and never
+ * from the code. The first promise that does not hold ends the seed.
  *
  * Each reach counter names a case that some seed of a batch has to meet.
  */
@@ -41,12 +41,17 @@
     X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
     X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown) \
     X(changes_put_off) X(changes_after_doubt)
+#define RSIM_NODE_REACH(X) \
+    X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
+    X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
+    X(restores_resumed) X(parts_refused)
 /* clang-format on */
 
 struct rsim_counts {
 #define RSIM_FIELD(name) uint64_t name;
     RSIM_ROUTER_REACH(RSIM_FIELD)
     RSIM_COORDINATOR_REACH(RSIM_FIELD)
+    RSIM_NODE_REACH(RSIM_FIELD)
 #undef RSIM_FIELD
 };
 
@@ -83,10 +88,12 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
     X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
 #define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead)
+#define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
 RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
+RSIM_NODE_ROOMS(RSIM_ROOM)
 #undef RSIM_ROOM
 
 #endif
