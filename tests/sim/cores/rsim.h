@@ -44,7 +44,8 @@
 #define RSIM_NODE_REACH(X) \
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
-    X(restores_resumed) X(parts_refused)
+    X(restores_resumed) X(parts_refused) X(documents_refused) X(documents_merged) X(documents_stepped) \
+    X(ids_refused)
 /* clang-format on */
 
 struct rsim_counts {
@@ -88,7 +89,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
     X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
 #define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead)
-#define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup)
+#define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
