@@ -145,17 +145,36 @@ static void new_term(struct eve *eve, bool lost)
     world_elect(eve->world);
 }
 
+/* Operators are told of each such shard, once it has been ahead for long. */
+static void doubted_check(struct eve *eve)
+{
+    uint32_t ahead = 0;
+
+    for (uint32_t i = 0; i < SHARDS; i++)
+        ahead += is_ahead(eve, i);
+    uint64_t told = world_stats(eve->world).shards_doubted;
+
+    PROMISE(eve->sim, told == ahead, "%llu shards are doubted, and %u are ahead",
+            (unsigned long long)told, ahead);
+    eve->sim->counts.shards_doubted += ahead > 0;
+}
+
 /* The newer etcd is there again, as far as shards can tell: none is ahead. */
 static void recover(struct eve *eve)
 {
+    eve->world->deaf_node = 0;
+    if (rsim_chance(eve->sim, 50)) {
+        world_run(eve->world, eve->world->limits.stale_doubt_ms + 3 * ASK_MS);
+        doubted_check(eve);
+    }
     for (uint32_t i = 0; i < SHARDS; i++) {
         if (!is_ahead(eve, i))
             continue;
         eve->world->defined[i][0] = newest(eve) > 0 ? GENERATION : 0;
         eve->world->defined[i][1] = newest(eve);
     }
-    eve->world->deaf_node = 0;
     world_run(eve->world, 3 * ASK_MS);
+    doubted_check(eve);
     uint32_t made = eve->made;
 
     ask(eve);

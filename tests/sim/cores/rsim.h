@@ -40,7 +40,7 @@
     X(changes_aborted) X(clusters_at_rest) X(servers_marked) X(servers_held) \
     X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
     X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown) \
-    X(changes_put_off) X(changes_after_doubt)
+    X(changes_put_off) X(changes_after_doubt) X(shards_doubted)
 #define RSIM_NODE_REACH(X) \
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
