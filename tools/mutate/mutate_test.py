@@ -124,6 +124,22 @@ class MutantsTest(Folder):
         self.assertIn(("a > b", "a <= b"), found)
         self.assertNotIn("9", [old for old, _ in found])
 
+    def test_what_only_a_check_asks_and_how_a_list_grows_are_left_alone(self):
+        text = """
+            struct list { int capacity, count; };
+            static int server_left(int a) { return a > 1; }
+            int shards_left(int a) { return server_left(a); }
+            int f(struct list *list) {
+                list->capacity = list->capacity > 0 ? list->capacity * 2 : 8;
+                list->count = list->count > 0 ? list->count * 2 : 8;
+                return list->capacity > list->count;
+            }"""
+        found = self.mutate(text)[1]
+        self.assertEqual({m.function for m in found}, {"f", "shards_left"})  # Another name is no assertion.
+        self.assertNotIn("list->capacity > 0", [m.old for m in found])
+        for kept in ("list->count > 0", "list->capacity > list->count"):
+            self.assertIn(kept, [m.old for m in found])
+
     def test_only_the_operators_that_are_asked_for(self):
         self.assertEqual({m.operator for m in self.mutate(SUBJECT, chosen=("enum",))[1]}, {"enum"})
 

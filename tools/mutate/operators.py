@@ -52,7 +52,7 @@ class Finder:
     def find(self):
         for function in self.source.functions():
             self.function = function.spelling
-            if scope.CALLS.match(self.function) or scope.AHEAD.search(self.function):
+            if any(left.search(self.function) for left in (scope.CALLS, scope.AHEAD, scope.ASSERTIONS)):
                 continue
             body = [c for c in function.get_children() if c.kind == CursorKind.COMPOUND_STMT]
             if body:
@@ -208,7 +208,7 @@ class Finder:
             inner = bare(list(inner.get_children())[-1])
         text = self.source.text_of(node)
         is_macro = self.source.macro_at(self.source.span(node)[0]) == self.source.span(node)
-        if is_macro or span is None or scope.STATISTICS.search(text.split("=")[0]):
+        if is_macro or span is None or scope.STATISTICS.search(text.split("=")[0]) or scope.GROWTH.match(text):
             return
         if inner.kind == CursorKind.CALL_EXPR:
             if scope.CALLS.match(inner.spelling or ""):

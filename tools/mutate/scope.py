@@ -14,10 +14,14 @@ FOR_TESTS = re.compile(r"_test\.c$|/fixture[^/]*\.c$|/core/world\.c$|/replicatio
 # Functions and calls that only a log, a person or the allocator sees. Memory that is not given back is found by the address
 # sanitizer in the unit tests; the mutants are built without it.
 CALLS = re.compile(r"^(log_\w+|free|\w+_(free|deinit|unref|free_unpacked)|explicit_bzero|check_failed|static_assert)$")
+# Functions that only a CHECK and tests ask: whether work is left to a coordinator that does not decide (coord.h).
+ASSERTIONS = re.compile(r"^(transaction|call|shard|server|audit|(term|coord)_work)_left$|^definition_waits_open$")
 # Functions that say which rows to load ahead: a handler asks for what is missing, and runs again.
 AHEAD = re.compile(r"_footprint$")
 # How much is allocated: more changes nothing, less is found by the address sanitizer.
 ALLOCATIONS = re.compile(r"^(mem_(alloc|zalloc|realloc)|arena_alloc)$")
+# The same of a list that grows: `capacity = capacity > 0 ? capacity * 2 : 8`.
+GROWTH = re.compile(r"^\*?(\w+(\.|->))*(\w+_)?capacity = [^;]*capacity \* 2\b")
 # Their two sides are alike; of comparisons by bytes, where only equality is asked for.
 SYMMETRIC, COMPARED = re.compile(r"_equal$"), re.compile(r"^(strcmp|memcmp|strncmp)$")
 EQUALITY = re.compile(r"\s*\)?\s*[!=]= 0\b")

@@ -111,6 +111,9 @@ static void run_seed(const struct options *options, uint64_t seed, struct rsim_c
 #define RSIM_ROOM(name) { "coordinator", #name, room_##name },
             RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
 #undef RSIM_ROOM
+#define RSIM_ROOM(name) { "node", #name, room_##name },
+                RSIM_NODE_ROOMS(RSIM_ROOM)
+#undef RSIM_ROOM
     };
     struct rsim sim = { .seed = seed, .counts = *counts };
 
@@ -144,6 +147,8 @@ static uint32_t report(const struct options *options, const struct rsim_counts *
     RSIM_ROUTER_REACH(RSIM_FIELD)
     core = "coordinator";
     RSIM_COORDINATOR_REACH(RSIM_FIELD)
+    core = "node";
+    RSIM_NODE_REACH(RSIM_FIELD)
 #undef RSIM_FIELD
     printf("},\"failed\":[],\"broken\":\"\"}\n");
     return never;

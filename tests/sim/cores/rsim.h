@@ -1,8 +1,8 @@
 /*
- * rsim: what router and coordinator decide, each core alone, under random callers, keys, clocks
- * and nodes. One seed is one run through every room of a core; a room drives one part of it and
- * says its rules a second time, from what the headers and docs promise and never from the code. The
- * first promise that does not hold ends the seed.
+ * rsim: what router, coordinator and node decide, each core alone, under random callers, keys,
+ * clocks, nodes and damage. One seed is one run through every room of a core; a room drives one
+ * part of it and says its rules a second time, from what the headers and docs promise and never
+ * from the code. The first promise that does not hold ends the seed.
  *
  * Each reach counter names a case that some seed of a batch has to meet.
  */
@@ -39,13 +39,20 @@
     X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
     X(changes_aborted) X(clusters_at_rest) X(servers_marked) X(servers_held) \
     X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
-    X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown)
+    X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown) \
+    X(changes_put_off) X(changes_after_doubt) X(shards_doubted)
+#define RSIM_NODE_REACH(X) \
+    X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
+    X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
+    X(restores_resumed) X(parts_refused) X(documents_refused) X(documents_merged) X(documents_stepped) \
+    X(ids_refused)
 /* clang-format on */
 
 struct rsim_counts {
 #define RSIM_FIELD(name) uint64_t name;
     RSIM_ROUTER_REACH(RSIM_FIELD)
     RSIM_COORDINATOR_REACH(RSIM_FIELD)
+    RSIM_NODE_REACH(RSIM_FIELD)
 #undef RSIM_FIELD
 };
 
@@ -81,11 +88,13 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 #define RSIM_ROUTER_ROOMS(X) \
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
     X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
-#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions)
+#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead)
+#define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
 RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
+RSIM_NODE_ROOMS(RSIM_ROOM)
 #undef RSIM_ROOM
 
 #endif
