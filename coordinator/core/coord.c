@@ -14,9 +14,11 @@
 #include "coordinator/core/delivery.h"
 #include "coordinator/core/expiry.h"
 #include "coordinator/core/flight.h"
+#include "coordinator/core/hold.h"
 #include "coordinator/core/ownership.h"
 #include "coordinator/core/records.h"
 #include "coordinator/core/repair.h"
+#include "coordinator/core/server_keys.h"
 #include "coordinator/core/spread.h"
 #include "coordinator/core/term.h"
 #include "coordinator/core/word.h"
@@ -54,6 +56,7 @@ void coord_free(struct coord *coord)
     buf_deinit(&coord->policy);
     audit_free(coord);
     definitions_free(coord);
+    server_keys_free(coord);
     free(coord->servers);
     free(coord->shards);
     free(coord->flights);
@@ -342,7 +345,7 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
     }
     stats.changes_open = coord->changes_open;
     stats.nodes_leaving = coord->wanted_count;
-    stats.server_hold = coord->holding;
+    stats.server_hold = hold_is_on(coord);
     stats.policy_pending = coord->policy_left;
     for (uint32_t i = 0; i < coord->definitions.count; i++)
         stats.definitions += !definition_newest(coord->definitions.list[i])->deleted;

@@ -164,7 +164,7 @@ static void check_server_txn(const struct coord *coord, const struct server *ser
 
 static void check_servers(const struct coord *coord, const struct calls *calls)
 {
-    uint32_t calling = 0;
+    uint32_t calling = 0, belonging = 0;
 
     CHECK(coord->server_count <= coord->server_capacity);
     for (uint32_t i = 0; i < coord->server_count; i++) {
@@ -172,10 +172,17 @@ static void check_servers(const struct coord *coord, const struct calls *calls)
         CHECK(i == 0 ||
               incarnation_compare(coord->servers[i - 1]->incarnation, server->incarnation) < 0);
         check_server_txn(coord, server);
+        CHECK(IMPLIES(server->known_revision > 0, server->key != NULL));
+        belonging += server->key != NULL;
         CHECK(IMPLIES(server->acks == NULL, server->acks_left == 0));
         if (server->acks != NULL)
             CHECK(server->acks_left == left_of(coord, server->acks, &calling));
     }
+    for (uint32_t i = 0; i < coord->key_count; i++) {
+        CHECK(coord->keys[i]->servers <= belonging);
+        belonging -= coord->keys[i]->servers;
+    }
+    CHECK(belonging == 0);
     CHECK(calling <= calls->expiry); /* A server may be gone before its calls are answered. */
 }
 

@@ -16,7 +16,7 @@
 
 /* Members and new members of a joint record: at most one id is added. */
 #define REPLICAS_MAX (CLUSTER_MEMBERS_MAX + 1)
-#define MARKS_MAX    256u /* Recent expiries remembered for holds. */
+#define MARKS_MAX    256u /* Recent expiries of a key remembered for holds. */
 
 /* Known game servers; beyond it new ones are not looked after. */
 #define COORD_SERVERS_MAX 65536u
@@ -122,8 +122,30 @@ struct shard {
 /* Whether a shard has been asked for something, and has answered. */
 enum { ACK_WANTED, ACK_CALLING, ACK_DONE };
 
+/* What the servers of one key, or of all, are: counted again in each step; and their hold. */
+struct hold {
+    bool on;
+    uint64_t since_ms; /* The newest; wall clock. */
+    uint32_t live;
+    uint32_t fresh;     /* Vanished within server_window_ms, and not held. */
+    uint32_t held;      /* And not for too long. */
+    uint32_t recent;    /* Marked within server_window_ms, and not held before. */
+    uint64_t newest_ms; /* The last beginning of those that are held; 0: none is. */
+};
+
+/* An API key that registered game servers (server_keys.h). */
+struct server_key {
+    char id[SERVER_KEY_SIZE]; /* Empty: of servers that anyone may use. */
+    uint32_t servers;         /* Which belong to it. */
+    struct hold hold;
+    uint64_t begin_ms;  /* While holds begin: since when its fresh servers are held; 0: not. */
+    uint64_t *marks_ms; /* When servers of it were marked, the oldest first. */
+    uint32_t mark_count, mark_capacity;
+};
+
 struct server {
     struct incarnation incarnation;
+    struct server_key *key;      /* That `record` names; NULL: there was none yet. */
     struct server_record record; /* Of gs/known. */
     int64_t known_revision;      /* mod_revision of gs/known; 0: absent. */
     bool live;                   /* gs/live is there. */
@@ -186,10 +208,9 @@ struct coord {
     uint64_t handover_at_ms;           /* No hand-over earlier. */
     uint64_t exchange_at_ms;           /* Nor one for what shards have to do. */
     uint64_t placement_logged_ms;
-    uint64_t marks_ms[MARKS_MAX]; /* Ring of the times at which servers were marked. */
-    uint32_t mark_count;
-    bool holding;
-    uint64_t hold_since_ms; /* The newest hold; wall clock. */
+    struct server_key **keys; /* By rising id. */
+    uint32_t key_count, key_capacity;
+    struct hold hold;       /* Of the servers of all keys. */
     uint64_t wall_ahead_ms; /* Of now_ms, as it was when this coordinator was elected. */
     struct audit audit;
     struct definitions definitions;

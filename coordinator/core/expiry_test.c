@@ -373,7 +373,7 @@ static void a_server_that_came_back_is_held_again(void **state)
     vanish(world, 1000, 5);
     world_run(world, 30000);
     for (uint64_t i = 0; i < 5; i++)
-        world_server_reattached(world, 1000 + i);
+        world_server_up(world, 1000 + i);
     world_run(world, 300000);
     assert_int_equal(world_stats(world).server_hold, 0);
     vanish(world, 1000, 5);

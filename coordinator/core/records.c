@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coordinator/core/definitions.h"
+#include "coordinator/core/server_keys.h"
 #include "runtime/base/check.h"
 
 static void malformed(struct coord *coord, struct slice key, const char *why)
@@ -324,6 +325,7 @@ void server_remove(struct coord *coord, struct server *server)
     coord->server_count--;
     memmove(&coord->servers[place], &coord->servers[place + 1],
             (coord->server_count - place) * sizeof(struct server *));
+    server_keys_drop(server);
     free(server->acks);
     free(server);
 }
@@ -370,6 +372,7 @@ static void put_server(struct coord *coord, const struct coord_event *event,
         server->gone_ms = 0;
     } else if (event->mod_revision > server->known_revision) {
         server->record = record;
+        server_keys_put(coord, server);
         server->known_revision = event->mod_revision;
         server->held_since_ms = record.held_since_ms;
     }

@@ -14,6 +14,7 @@
 #include "coordinator/core/definition_send.h"
 #include "coordinator/core/delivery.h"
 #include "coordinator/core/flight.h"
+#include "coordinator/core/hold.h"
 #include "coordinator/core/word.h"
 #include "runtime/base/check.h"
 
@@ -38,7 +39,7 @@ static void servers_drop(struct coord *coord)
         coord->servers[i]->acks_left = 0;
         coord->servers[i]->held_since_ms = coord->servers[i]->record.held_since_ms;
     }
-    coord->holding = false;
+    hold_drop(coord);
 }
 
 void term_drop(struct coord *coord)
@@ -112,7 +113,7 @@ static const char *server_left(const struct coord *coord)
         if (coord->servers[i]->held_since_ms != coord->servers[i]->record.held_since_ms)
             return "an unwritten hold of a game server";
     }
-    return coord->holding ? "a hold of expiries" : NULL;
+    return hold_is_on(coord) ? "a hold of expiries" : NULL;
 }
 
 static const char *audit_left(const struct coord *coord)

@@ -629,21 +629,22 @@ void world_start(struct world *world)
         CHECK(world_shard(world, i).epoch == 1);
 }
 
-static void put_server(struct world *world, struct cluster_key key)
+static void put_server(struct world *world, struct cluster_key key, const char *key_id)
 {
     struct server_record record = { .name = "server", .ttl_ms = 6000, .lease_id = 77 };
     struct buf value = { 0 };
 
+    (void)snprintf(record.key, sizeof record.key, "%s", key_id);
     server_record_encode(&record, &value);
     put_now(world, key, &value);
 }
 
-void world_server_up(struct world *world, uint64_t revision)
+void world_server_of_key(struct world *world, uint64_t revision, const char *key_id)
 {
     struct incarnation incarnation = { 1, revision };
 
-    put_server(world, cluster_key_server_known(CLUSTER, incarnation));
-    put_server(world, cluster_key_server_live(CLUSTER, incarnation));
+    put_server(world, cluster_key_server_known(CLUSTER, incarnation), key_id);
+    put_server(world, cluster_key_server_live(CLUSTER, incarnation), key_id);
 }
 
 void world_server_gone(struct world *world, uint64_t revision)
@@ -655,13 +656,7 @@ void world_server_gone(struct world *world, uint64_t revision)
 
 void world_server_back(struct world *world, uint64_t revision)
 {
-    put_server(world, cluster_key_server_live(CLUSTER, (struct incarnation){ 1, revision }));
-}
-
-void world_server_reattached(struct world *world, uint64_t revision)
-{
-    put_server(world, cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision }));
-    world_server_back(world, revision);
+    put_server(world, cluster_key_server_live(CLUSTER, (struct incarnation){ 1, revision }), "");
 }
 
 void world_server_hold_text(struct world *world, uint64_t revision, const char *text)

@@ -99,13 +99,16 @@ void world_node_up(struct world *world, uint64_t replica_id, uint64_t life);
 void world_node_down(struct world *world, uint64_t replica_id);
 /* Nodes 1 to 3, elected, all shards placed. */
 void world_start(struct world *world);
-void world_server_up(struct world *world, uint64_t revision);
+/* Registered, or attached again, with an API key: both records. */
+void world_server_of_key(struct world *world, uint64_t revision, const char *key_id);
+static inline void world_server_up(struct world *world, uint64_t revision)
+{
+    world_server_of_key(world, revision, "");
+}
 /* Its lease lapses. */
 void world_server_gone(struct world *world, uint64_t revision);
 /* Its lease is there again. */
 void world_server_back(struct world *world, uint64_t revision);
-/* As routers write it: both records. */
-void world_server_reattached(struct world *world, uint64_t revision);
 /* Its record says this instead of when its hold began; NULL: nothing. */
 void world_server_hold_text(struct world *world, uint64_t revision, const char *text);
 void world_set_policy(struct world *world, uint64_t version);

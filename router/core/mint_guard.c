@@ -13,13 +13,16 @@
 #include "runtime/cluster/api_key.h"
 #include "runtime/cluster/mint_limits.h"
 
-#define DAY_MS 86400000u
+#define DAY_MS      86400000u
+#define SHARE_PART  64u /* Of a day's sum is reserved at once, */
+#define SHARES_REST 8u  /* while more than this part of it is left. */
 
-/* What one key asked for today. */
+/* What is known of one key's day. */
 struct mint_day {
     char key_id[SERVER_KEY_SIZE];
     uint64_t day;
-    struct mint_limits made;
+    struct mint_limits left; /* Of this router's share. */
+    struct mint_limits made; /* By all routers, with what is left of their shares; or less. */
 };
 
 struct mint_guard {
@@ -180,8 +183,9 @@ static err refuse_day(const struct mint_call *call, const char *name, uint64_t l
                       uint64_t amount, Holdfast__V1__ErrorDetail *detail)
 {
     refusal_make(call->arena, detail, CODE(THROTTLED),
-                 "the API key %s may make %" PRIu64 " of %s a day (UTC) by this router; with this "
-                 "call it would be %" PRIu64 "; nothing was done",
+                 "the API key %s may make %" PRIu64
+                 " of %s a day (UTC); with this call it would be "
+                 "%" PRIu64 "; nothing was done",
                  call->key_id, limit, name, amount);
     detail->field = arena_printf(call->arena, "%s", name);
     detail->limit = arena_printf(call->arena, "%" PRIu64 " a day", limit);
@@ -190,36 +194,122 @@ static err refuse_day(const struct mint_call *call, const char *name, uint64_t l
     return ERR_FULL;
 }
 
-static err take_day(struct mint_guard *guard, const struct mint_call *call,
-                    Holdfast__V1__ErrorDetail *detail)
+static uint64_t amount_of(const struct mint_limits *goods, const char *name)
 {
-    struct mint_limits limits;
-    struct counting counting = { .call = call, .detail = detail };
+    uint32_t place = mint_limits_find(goods, name);
+
+    return place != UINT32_MAX ? goods->goods[place].amount : 0;
+}
+
+/* Where there is no room for it, the amount is forgotten. */
+static void set_amount(struct mint_limits *goods, const char *name, uint64_t amount)
+{
+    uint32_t place = mint_limits_find(goods, name);
+
+    if (place == UINT32_MAX && goods->count < MINT_GOODS_MAX) {
+        place = goods->count++;
+        (void)snprintf(goods->goods[place].name, sizeof goods->goods[place].name, "%s", name);
+    }
+    if (place != UINT32_MAX)
+        goods->goods[place].amount = amount;
+}
+
+static void read_limits(const struct mint_call *call, struct mint_limits *ret_limits)
+{
+    /* A record with another text was refused when it was read. */
+    CHECK(mint_limits_parse(slice_from_text(call->per_day), ret_limits) == ERR_OK);
+}
+
+uint64_t mint_day_of(const struct mint_call *call)
+{
+    return call->wall_ms / DAY_MS;
+}
+
+err mint_guard_take(struct mint_guard *guard, const struct mint_call *call,
+                    struct mint_limits *ret_lack, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct mint_limits limits, left = { 0 };
+    struct counting counting = { .call = call, .detail = ret_detail };
+    bool lacks = false;
 
     if (call->per_day[0] == 0)
         return ERR_OK;
-    CHECK(mint_limits_parse(slice_from_text(call->per_day), &limits) == ERR_OK);
+    read_limits(call, &limits);
     err e = count_made(&counting, &limits);
     if (e != ERR_OK)
         return e;
-    struct mint_day *day = find_day(guard, call->key_id, call->wall_ms / DAY_MS);
+    struct mint_day *day = find_day(guard, call->key_id, mint_day_of(call));
     if (day == NULL)
-        return refuse_day(call, "anything, since too many keys have limits", 0, 0, detail);
+        return refuse_day(call, "anything, since too many keys have limits", 0, 0, ret_detail);
+    *ret_lack = limits;
     for (uint32_t i = 0; i < limits.count; i++) {
-        uint32_t place = mint_limits_find(&day->made, limits.goods[i].name);
-        uint64_t before = place != UINT32_MAX ? day->made.goods[place].amount : 0;
-        uint64_t amount = sum_of(before, counting.made.goods[i].amount);
+        const char *name = limits.goods[i].name;
+        uint64_t share = amount_of(&day->left, name), need = counting.made.goods[i].amount;
+        uint64_t lack = need > share ? need - share : 0;
+        uint64_t made = sum_of(amount_of(&day->made, name), lack);
 
-        if (counting.made.goods[i].amount > 0 && amount > limits.goods[i].amount)
-            return refuse_day(call, limits.goods[i].name, limits.goods[i].amount, amount, detail);
-        counting.made.goods[i].amount = amount;
+        if (need > 0 && lack > 0 && made > limits.goods[i].amount)
+            return refuse_day(call, name, limits.goods[i].amount, made, ret_detail);
+        ret_lack->goods[i].amount = lack;
+        set_amount(&left, name, share - (need - lack));
+        lacks |= lack > 0;
     }
-    day->made = counting.made;
+    if (lacks)
+        return ERR_NEED;
+    day->left = left;
     return ERR_OK;
 }
 
-err mint_guard_ask(struct mint_guard *guard, const struct mint_call *call,
-                   Holdfast__V1__ErrorDetail *ret_detail)
+void mint_guard_give(struct mint_guard *guard, const struct mint_call *call,
+                     const struct mint_limits *made, const struct mint_limits *share)
+{
+    struct mint_day *day = find_day(guard, call->key_id, mint_day_of(call));
+
+    if (day == NULL)
+        return;
+    day->made = *made;
+    for (uint32_t i = 0; share != NULL && i < share->count; i++) {
+        const char *name = share->goods[i].name;
+        set_amount(&day->left, name, sum_of(amount_of(&day->left, name), share->goods[i].amount));
+    }
+}
+
+/* The goods of the limits first: what else there is may be dropped. */
+static struct mint_limits in_order(const struct mint_limits *limits, const struct mint_limits *made)
+{
+    struct mint_limits ordered = *limits;
+
+    for (uint32_t i = 0; i < limits->count; i++)
+        ordered.goods[i].amount = amount_of(made, limits->goods[i].name);
+    for (uint32_t i = 0; i < made->count; i++)
+        set_amount(&ordered, made->goods[i].name, made->goods[i].amount);
+    return ordered;
+}
+
+void mint_reserve(const struct mint_call *call, const struct mint_limits *lack,
+                  struct mint_limits *made, struct mint_limits *ret_share)
+{
+    struct mint_limits limits;
+
+    read_limits(call, &limits);
+    *made = in_order(&limits, made);
+    *ret_share = (struct mint_limits){ 0 };
+    for (uint32_t i = 0; i < limits.count; i++) {
+        const char *name = limits.goods[i].name;
+        uint64_t limit = limits.goods[i].amount, before = amount_of(made, name);
+        uint64_t room = limit > before ? limit - before : 0, amount = amount_of(lack, name);
+
+        CHECK(amount <= room);
+        if (amount == 0)
+            continue;
+        if (room > limit / SHARES_REST && amount < limit / SHARE_PART)
+            amount = limit / SHARE_PART < room ? limit / SHARE_PART : room;
+        set_amount(ret_share, name, amount);
+        set_amount(made, name, before + amount);
+    }
+}
+
+err mint_check(const struct mint_call *call, Holdfast__V1__ErrorDetail *ret_detail)
 {
     const struct counting counting = { .call = call, .detail = ret_detail };
 
@@ -227,6 +317,5 @@ err mint_guard_ask(struct mint_guard *guard, const struct mint_call *call,
         return ERR_OK;
     if (call->method->id == METHOD_REVERSE_ENTRY || call->method->id == METHOD_RELEASE_QUARANTINE)
         return deny(&counting, "goods", "only by calls that tell how many", call->method->name);
-    err e = check_call(call, ret_detail);
-    return e == ERR_OK ? take_day(guard, call, ret_detail) : e;
+    return check_call(call, ret_detail);
 }

@@ -4,10 +4,11 @@
  * DeliverMail, the grants of a transaction; a batch, and all recipients of mail, are one call.
  * Pure: the time is told.
  *
- * The limit of a call is exact. The sum of a day (UTC) is of one router and its life: what was
- * asked for counts, whether or not it was carried out, and a repetition counts again. So a key with
- * R routers makes at most R times its limit a day, and as much again for each start of a router on
- * that day.
+ * The limit of a call is exact. The sum of a day (UTC) is one for all routers: etcd has what of it
+ * they took (mint_book.h), each a share before it spends it. What was asked for counts, whether or
+ * not it was carried out, and a repetition counts again; so does the rest of a share when its
+ * router ends. So a key never makes more than its limit a day, and with R routers may be refused
+ * once it has made all but R times a 64th of it.
  */
 #ifndef ROUTER_CORE_MINT_GUARD_H
 #define ROUTER_CORE_MINT_GUARD_H
@@ -15,6 +16,7 @@
 #include "holdfast/v1/error.pb-c.h"
 #include "idl/method.h"
 #include "router/core/authority_walk.h"
+#include "runtime/cluster/mint_limits.h"
 
 #define MINT_KEYS_MAX 1024u /* Of which a day is remembered; the rest are refused. */
 
@@ -34,13 +36,33 @@ struct mint_call {
 };
 
 /*
- * ERR_OK: it may; it is counted.
- * ERR_PERMISSION: PERMISSION_DENIED: more than a call may have, another currency or kind, or a
- * method that makes goods of which its request does not tell how many. ERR_FULL: THROTTLED until
- * the day is over. *ret_detail names the goods, the limit and the amount. ERR_INVALID: the message
- * is nested too deep.
+ * The limit of a call. ERR_PERMISSION: PERMISSION_DENIED: more than a call may have, another
+ * currency or kind, or a method that makes goods of which its request does not tell how many.
+ * *ret_detail names the goods, the limit and the amount. ERR_INVALID: the message is nested too
+ * deep.
  */
-NODISCARD err mint_guard_ask(struct mint_guard *guard, const struct mint_call *call,
-                             Holdfast__V1__ErrorDetail *ret_detail);
+NODISCARD err mint_check(const struct mint_call *call, Holdfast__V1__ErrorDetail *ret_detail);
+
+/*
+ * The sum of the day, after mint_check. ERR_OK: it may; it is counted. ERR_FULL: THROTTLED until
+ * the day is over; *ret_detail as above. ERR_NEED: this router's share does not suffice, nothing is
+ * counted; *ret_lack has the goods of the key's limit and how much of each is missing: reserve it,
+ * then ask again. ERR_INVALID as above.
+ */
+NODISCARD err mint_guard_take(struct mint_guard *guard, const struct mint_call *call,
+                              struct mint_limits *ret_lack, Holdfast__V1__ErrorDetail *ret_detail);
+
+/* What the key's record of that day says that all routers took of the sum: `made`. Of it `share`
+ * is this router's, beside what it had; NULL: nothing is. */
+void mint_guard_give(struct mint_guard *guard, const struct mint_call *call,
+                     const struct mint_limits *made, const struct mint_limits *share);
+
+/* What to reserve for a call that lacks so much: that and, while much is left, a 64th of the day's
+ * sum. `made` becomes what the record says then. After mint_guard_give(made) and ERR_NEED alone:
+ * there is room for it. */
+void mint_reserve(const struct mint_call *call, const struct mint_limits *lack,
+                  struct mint_limits *made, struct mint_limits *ret_share);
+
+uint64_t mint_day_of(const struct mint_call *call);
 
 #endif

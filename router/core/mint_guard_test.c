@@ -15,9 +15,19 @@
 
 #define DAY_MS 86400000u
 
+#define RECORDS (MINT_KEYS_MAX + 2)
+
+/* As etcd has it. */
+struct record {
+    char key[16];
+    uint64_t day;
+    struct mint_limits made;
+};
+
 struct fixture {
     struct arena arena;
-    struct mint_guard *guard;
+    struct mint_guard *guard; /* Of the router that is asked. */
+    struct record records[RECORDS];
     Holdfast__V1__ErrorDetail detail;
     const char *key;
     uint64_t wall_ms;
@@ -27,7 +37,10 @@ static int setup(void **state)
 {
     static struct fixture f;
 
-    f = (struct fixture){ .guard = mint_guard_new(), .key = "a", .wall_ms = 5 * DAY_MS };
+    memset(&f, 0, sizeof f);
+    f.guard = mint_guard_new();
+    f.key = "a";
+    f.wall_ms = 5 * DAY_MS;
     *state = &f;
     return 0;
 }
@@ -39,6 +52,44 @@ static int teardown(void **state)
     mint_guard_free(f->guard);
     arena_deinit(&f->arena);
     return 0;
+}
+
+static struct mint_limits *record_of(struct fixture *f, const struct mint_call *call)
+{
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        struct record *record = &f->records[i];
+
+        if (record->key[0] == 0) {
+            snprintf(record->key, sizeof record->key, "%s", call->key_id);
+            record->day = mint_day_of(call);
+        }
+        if (strcmp(record->key, call->key_id) == 0 && record->day == mint_day_of(call))
+            return &record->made;
+    }
+    fail();
+    return NULL;
+}
+
+/* As a router asks. */
+static err ask(struct fixture *f, const struct mint_call *call)
+{
+    struct mint_limits lack, share, *made;
+    err e = mint_check(call, &f->detail);
+
+    if (e == ERR_OK)
+        e = mint_guard_take(f->guard, call, &lack, &f->detail);
+    if (e != ERR_NEED)
+        return e;
+    made = record_of(f, call);
+    mint_guard_give(f->guard, call, made, NULL);
+    e = mint_guard_take(f->guard, call, &lack, &f->detail);
+    if (e != ERR_NEED)
+        return e;
+    mint_reserve(call, &lack, made, &share);
+    mint_guard_give(f->guard, call, made, &share);
+    e = mint_guard_take(f->guard, call, &lack, &f->detail);
+    assert_int_equal(e, ERR_OK);
+    return e;
 }
 
 static err grant(struct fixture *f, int64_t gold, const char *grants, const char *per_day)
@@ -56,7 +107,7 @@ static err grant(struct fixture *f, int64_t gold, const char *grants, const char
     const struct mint_call call = {
         method_find(METHOD_GRANT), &request.base, f->key, grants, per_day, f->wall_ms, &f->arena
     };
-    return mint_guard_ask(f->guard, &call, &f->detail);
+    return ask(f, &call);
 }
 
 static void a_call_makes_what_its_key_may_and_no_more(void **state)
@@ -116,7 +167,7 @@ static err grant_items(struct fixture *f, size_t swords, const char *grants, con
     const struct mint_call call = {
         method_find(METHOD_GRANT), &request.base, f->key, grants, per_day, f->wall_ms, &f->arena
     };
-    return mint_guard_ask(f->guard, &call, &f->detail);
+    return ask(f, &call);
 }
 
 static void items_are_counted_by_kind_each_as_one(void **state)
@@ -155,6 +206,42 @@ static void more_keys_than_there_is_room_for_are_refused_until_tomorrow(void **s
     assert_int_equal(grant(f, 1, "", "gold:1"), ERR_OK);
 }
 
+static void routers_make_no_more_than_the_limit_together(void **state)
+{
+    struct fixture *f = *state;
+    struct mint_guard *routers[3] = { f->guard, mint_guard_new(), mint_guard_new() };
+    int64_t made = 0, refused = 0;
+
+    for (uint32_t i = 0; i < 3000; i++) {
+        f->guard = routers[i % 3];
+        if (grant(f, 7, "", "gold:6400") == ERR_OK)
+            made += 7;
+        else if (refused++ == 0)
+            assert_in_range(made, 6400 - 3 * 100, 6400); /* A 64th with each router, at most. */
+        if (i % 100 == 99) { /* It ends, and what it had left is lost. */
+            mint_guard_free(routers[i % 3]);
+            routers[i % 3] = mint_guard_new();
+        }
+    }
+    assert_in_range(made, 6000, 6400);
+    assert_true(refused > 0);
+    for (uint32_t i = 0; i < 2; i++)
+        mint_guard_free(routers[i]);
+    f->guard = routers[2];
+}
+
+static void a_limit_that_changes_holds_from_then_on(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(grant(f, 60, "", "gold:100"), ERR_OK);
+    assert_int_equal(grant(f, 1, "", "gold:50"), ERR_FULL);
+    assert_string_equal(f->detail.value, "61");
+    assert_int_equal(grant(f, 1, "", "gems:50"), ERR_OK);            /* Gold has no sum. */
+    assert_int_equal(grant(f, 60, "", "gems:5,gold:100"), ERR_FULL); /* Now it has one again. */
+    assert_int_equal(grant(f, 40, "", "gems:5,gold:100"), ERR_OK);
+}
+
 static void what_tells_no_amount_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -164,7 +251,7 @@ static void what_tells_no_amount_is_refused(void **state)
     const struct mint_call call = {
         method_find(METHOD_REVERSE_ENTRY), &request.base, "a", "", "gold:1", f->wall_ms, &f->arena
     };
-    assert_int_equal(mint_guard_ask(f->guard, &call, &f->detail), ERR_PERMISSION);
+    assert_int_equal(ask(f, &call), ERR_PERMISSION);
     assert_string_equal(f->detail.field, "goods");
     assert_string_equal(f->detail.value, "holdfast.v1.LedgerService/ReverseEntry");
     const struct mint_call release = { method_find(METHOD_RELEASE_QUARANTINE),
@@ -174,7 +261,7 @@ static void what_tells_no_amount_is_refused(void **state)
                                        "",
                                        f->wall_ms,
                                        &f->arena };
-    assert_int_equal(mint_guard_ask(f->guard, &release, &f->detail), ERR_PERMISSION);
+    assert_int_equal(ask(f, &release), ERR_PERMISSION);
     assert_string_equal(f->detail.field, "goods");
 }
 
@@ -186,6 +273,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(more_keys_than_there_is_room_for_are_refused_until_tomorrow,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(items_are_counted_by_kind_each_as_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(routers_make_no_more_than_the_limit_together, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_limit_that_changes_holds_from_then_on, setup, teardown),
         cmocka_unit_test_setup_teardown(what_tells_no_amount_is_refused, setup, teardown),
     };
 

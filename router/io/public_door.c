@@ -5,6 +5,7 @@
 
 #include "router/io/host_port.h"
 #include "runtime/base/check.h"
+#include "runtime/http/rpc_host.h"
 #include "runtime/tls_watch/tls_watch.h"
 
 #define STOP_MS_MAX 5000u
@@ -223,17 +224,23 @@ static bool read_proxies(const struct public_door *door, struct address_ranges *
     return true;
 }
 
-/* A page in a browser on this machine can let its own name point to this address, and call what
- * asks for no key. NULL: another machine's browser, or keys, which no page has. */
+/* Names that no page in a browser can have: the world's DNS does not have them. */
+#define PRIVATE_NAMES RPC_HOST_ADDRESS "," RPC_HOST_PLAIN ",*.localhost,*.local,*.internal,*.svc"
+
+/* A page in a browser can let its own name point to this address, and call what asks for no key.
+ * NULL: it asks for one, which no page has. */
 static const char *hosts_of(struct public_door *door, const struct host_port *address)
 {
     const struct router_config *config = door->options.config;
     bool is_loopback = strncmp(address->host, "127.", 4) == 0 || strcmp(address->host, "::1") == 0;
 
-    if (!is_loopback || strcmp(config->access, "open") != 0)
+    if (strcmp(config->access, "open") != 0)
         return NULL;
     buf_clear(&door->hosts);
-    buf_printf(&door->hosts, "localhost,127.0.0.1,[::1],%s", address->host);
+    if (is_loopback)
+        buf_printf(&door->hosts, "localhost,127.0.0.1,[::1],%s", address->host);
+    else
+        buf_printf(&door->hosts, "%s", PRIVATE_NAMES);
     if (config->hosts_allowed[0] != 0)
         buf_printf(&door->hosts, ",%s", config->hosts_allowed);
     buf_put_u8(&door->hosts, 0);

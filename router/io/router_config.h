@@ -28,7 +28,7 @@
     X(player_token_rate,   U32,      "20",                    0,   1000000,  "a second",  "requests of one player by token here; 0: no limit") \
     X(player_token_share,  U32,      "20",                    1,   100,      "percent",   "of the loop's time, for signatures of players' tokens; half of it for addresses without a token refused in the last seconds") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
-    X(hosts_allowed,       TEXT,     "",                      0,   4000,     "",          "more names that Host may have where anyone on this machine may call (access open, listen 127.0.0.1); * is any") \
+    X(hosts_allowed,       TEXT,     "",                      0,   4000,     "",          "more names that Host may have where anyone may call (access open), *.example for all that end so; * is any") \
     X(native_listen,       ADDRESS,  "",                      0,   255,      "host:port", "nng endpoint for native clients; empty: none") \
     X(node_transport,      TEXT,     "nng",                   3,   4,        "",          "what dials nodes: nng or peer (libuv); the other side may differ") \
     PROCESS_CONFIG(X) \

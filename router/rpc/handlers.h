@@ -21,6 +21,10 @@ typedef void handle_fn(struct request *request);
 /* Ends the request, or calls `handle`, now or later: who names an incarnation must be the key that
  * registered it. */
 void server_owner_then(struct request *request, handle_fn *handle);
+/* As mint_check (mint_guard.h), of the request's key. */
+NODISCARD err mint_allow(struct request *request, Holdfast__V1__ErrorDetail *ret_detail);
+/* Likewise ends it or calls `handle`: what its key may make in a day is counted first. */
+void mint_then(struct request *request, handle_fn *handle);
 
 /* The router's own methods: OWN_<route>(text) is `text` for those routes, else nothing. */
 #define OWN_ROUTER(...) __VA_ARGS__

@@ -6,6 +6,7 @@
 #include "router/core/scatter.h"
 #include "router/rpc/count_gather.h"
 #include "router/rpc/handlers.h"
+#include "router/rpc/mint_book.h"
 #include "runtime/base/check.h"
 
 #define PLACES_RETRY_MS 250u
@@ -17,7 +18,7 @@ void router_init(struct router *router, const struct router_options *options)
     *router = (struct router){ .options = *options, .random = options->trace_seed | 1 };
     router->guard.secrets = options->secrets != NULL ? options->secrets : &none;
     router->players = options->player_rate > 0 ? rate_table_new() : NULL;
-    router->mint = mint_guard_new();
+    router->mint = mint_book_new(&(struct mint_book_options){ options->etcd, options->cluster });
     router->registrations = rate_table_new();
     router->places = caller_shares_new();
     router->counts = counts_new(router);
@@ -30,7 +31,7 @@ void router_deinit(struct router *router)
     buf_deinit(&router->scratch);
     rate_table_free(router->players);
     rate_table_free(router->registrations);
-    mint_guard_free(router->mint);
+    mint_book_free(router->mint);
     caller_shares_free(router->places);
     counts_free(router->counts);
 }
@@ -165,25 +166,6 @@ static err complete(struct request *request, Holdfast__V1__ErrorDetail *ret_deta
     return e;
 }
 
-/* What the key may make out of nothing. */
-static err guard_mint(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
-{
-    const struct mint_call call = {
-        .method = request->method,
-        .message = request->message,
-        .key_id = request->key_id,
-        .grants = request->key_grants != NULL ? request->key_grants : "",
-        .per_day = request->key_per_day != NULL ? request->key_per_day : "",
-        .wall_ms = loop_wall_ms(),
-        .arena = request->arena,
-    };
-
-    err e = mint_guard_ask(request->router->mint, &call, ret_detail);
-    if (e != ERR_OK)
-        request->router->mints_refused++;
-    return e;
-}
-
 /* What gives tokens out, or checks them one by one. */
 static bool needs_secret(const struct method_info *method)
 {
@@ -241,10 +223,15 @@ static bool allow(struct request *request)
         check_player_op(request, &detail) == ERR_OK &&
         access_check_message(request->message, request->scopes, request->arena, &detail) ==
             ERR_OK &&
-        guard_mint(request, &detail) == ERR_OK && guard_tokens(request, &detail) == ERR_OK)
+        mint_allow(request, &detail) == ERR_OK && guard_tokens(request, &detail) == ERR_OK)
         return true;
     request_fail(request, &detail);
     return false;
+}
+
+static void mint_step(struct request *request)
+{
+    mint_then(request, find_handler(request->method));
 }
 
 void router_dispatch(struct router *router, struct request *request)
@@ -287,7 +274,7 @@ void router_dispatch(struct router *router, struct request *request)
         return;
     }
     if (allow(request) && admit(router, request))
-        server_owner_then(request, handle);
+        server_owner_then(request, mint_step);
 }
 
 void router_cancel(struct router *router, struct request *request)

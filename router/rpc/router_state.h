@@ -9,7 +9,6 @@
 #include "router/core/admission.h"
 #include "router/core/caller_share.h"
 #include "router/core/rate_limit.h"
-#include "router/core/mint_guard.h"
 #include "router/core/session_guard.h"
 #include "router/rpc/caller.h"
 #include "router/rpc/servers.h"
@@ -17,6 +16,7 @@
 #include "runtime/base/log.h"
 
 struct counts;
+struct mint_book;
 struct request;
 
 #define ROUTER_ANSWER_MARGIN_MS 25u   /* At most; and never above 5 % of a request's time. */
@@ -73,7 +73,7 @@ struct router {
     struct router_options options;
     struct admission admission;
     struct session_guard guard;
-    struct mint_guard *mint;
+    struct mint_book *mint;
     struct counts *counts;      /* What is known of targets: count_gather.h. */
     uint64_t mints_refused;     /* Calls that would make more than their key may. */
     struct rate_table *players; /* NULL: no limit. */

@@ -125,6 +125,32 @@ struct cluster_key cluster_key_api_key(const char *cluster, const char *id)
     return key_make(cluster, "keys/", id);
 }
 
+struct cluster_key cluster_key_mints_prefix(const char *cluster, const char *id)
+{
+    char rest[CLUSTER_KEY_SIZE];
+
+    CHECK(strlen(id) < SERVER_KEY_SIZE);
+    (void)snprintf(rest, sizeof rest, "%s/", id);
+    return key_make(cluster, "mints/", rest);
+}
+
+struct cluster_key cluster_key_mints(const char *cluster, const char *id, uint64_t day)
+{
+    char rest[CLUSTER_KEY_SIZE];
+
+    CHECK(strlen(id) < SERVER_KEY_SIZE);
+    (void)snprintf(rest, sizeof rest, "%s/%" PRIu64, id, day);
+    return key_make(cluster, "mints/", rest);
+}
+
+bool cluster_key_mints_day(const struct cluster_key *prefix, struct slice key, uint64_t *ret_day)
+{
+    size_t size = strlen(prefix->text);
+
+    return key.size > size && memcmp(key.data, prefix->text, size) == 0 &&
+           decimal_parse((struct slice){ key.data + size, key.size - size }, ret_day) == ERR_OK;
+}
+
 struct cluster_key cluster_key_token_secret(const char *cluster)
 {
     return key_make(cluster, "tokens/secret", "");

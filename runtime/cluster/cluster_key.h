@@ -13,6 +13,7 @@
  *   /holdfast/<cluster>/policy               packed holdfast.v1.Policy
  *   /holdfast/<cluster>/definitions/<number>/<version>   packed internal.v1.DefinitionVersion
  *   /holdfast/<cluster>/keys/<id>            API keys: their HMACs and what they may do
+ *   /holdfast/<cluster>/mints/<id>/<day>     what routers took of an API key's sum of a day
  *   /holdfast/<cluster>/tokens/secret        what session tokens are signed with (session_token.h)
  *   /holdfast/<cluster>/wishes/nodes/<id>    what an operator wants of a node
  *   /holdfast/<cluster>/wishes/shards/<n>    who an operator wants to hold a shard
@@ -53,6 +54,11 @@ struct cluster_key cluster_key_election_prefix(const char *cluster);
 struct cluster_key cluster_key_api_keys_prefix(const char *cluster);
 /* `id` as api_key_id gives it. */
 struct cluster_key cluster_key_api_key(const char *cluster, const char *id);
+/* Of all days; of one (UTC), counted from 1970. */
+struct cluster_key cluster_key_mints_prefix(const char *cluster, const char *id);
+struct cluster_key cluster_key_mints(const char *cluster, const char *id, uint64_t day);
+/* The day of a key with that prefix; false: it is none. */
+bool cluster_key_mints_day(const struct cluster_key *prefix, struct slice key, uint64_t *ret_day);
 struct cluster_key cluster_key_token_secret(const char *cluster);
 struct cluster_key cluster_key_wishes_prefix(const char *cluster); /* Both kinds. */
 struct cluster_key cluster_key_node_wish(const char *cluster, uint64_t replica_id);

@@ -14,6 +14,7 @@
 #include "runtime/base/utf8.h"
 #include "runtime/http/http_fixture.h"
 #include "runtime/http/rpc_head.h"
+#include "runtime/http/rpc_host.h"
 
 #define JSON      "Content-Type: application/json\r\n"
 #define SLOW_MS   700u
@@ -430,6 +431,18 @@ static void host_is_one_of_the_names(void **state)
     assert_false(rpc_head_host_is(names, SLICE_LITERAL("[::1")));
     assert_false(rpc_head_host_is(names, SLICE_LITERAL("")));
     assert_false(rpc_head_host_is("", SLICE_LITERAL("localhost")));
+    static const char unlisted[] = RPC_HOST_ADDRESS "," RPC_HOST_PLAIN ",*.internal";
+    assert_true(rpc_head_host_is(unlisted, SLICE_LITERAL("192.168.1.20:7400")));
+    assert_true(rpc_head_host_is(unlisted, SLICE_LITERAL("[fe80::1]:7400")));
+    assert_true(rpc_head_host_is(unlisted, SLICE_LITERAL("holdfast:7400")));
+    assert_true(rpc_head_host_is(unlisted, SLICE_LITERAL("a.b.Internal")));
+    assert_false(rpc_head_host_is(unlisted, SLICE_LITERAL("192.168.1.20.nip.io")));
+    assert_false(rpc_head_host_is(unlisted, SLICE_LITERAL("192.168.1")));
+    assert_false(rpc_head_host_is(unlisted, SLICE_LITERAL("[evil]")));
+    assert_false(rpc_head_host_is(unlisted, SLICE_LITERAL("evil.")));
+    assert_false(rpc_head_host_is(unlisted, SLICE_LITERAL(".internal")));
+    assert_false(rpc_head_host_is(unlisted, SLICE_LITERAL("xinternal.example")));
+    assert_false(rpc_head_host_is(unlisted, SLICE_LITERAL("")));
     f->config.hosts = "x";
     fixture_start(f);
     struct client client = client_connect(f);

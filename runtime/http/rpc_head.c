@@ -1,11 +1,14 @@
 #include "runtime/http/rpc_head.h"
 
+#include <arpa/inet.h>
 #include <string.h>
+#include <strings.h>
 
 #include "idl/error_code.h"
 #include "runtime/base/check.h"
 #include "runtime/http/http_budget.h"
 #include "runtime/http/rpc_header.h"
+#include "runtime/http/rpc_host.h"
 #include "runtime/http/rpc_refusal.h"
 
 /* Of two, either may be meant, and the next process on the way may read the other one. Those that
@@ -62,6 +65,40 @@ static struct slice without_port(struct slice host)
     return end != NULL ? (struct slice){ host.data, (size_t)(end - host.data) } : host;
 }
 
+/* No name leads there that a page could have chosen. */
+static bool is_address(struct slice name)
+{
+    char text[INET6_ADDRSTRLEN + 1];
+    struct in6_addr address;
+    bool six = name.size >= 2 && name.data[0] == '[' && name.data[name.size - 1] == ']';
+
+    if (six)
+        name = (struct slice){ name.data + 1, name.size - 2 };
+    if (name.size >= sizeof text)
+        return false;
+    memcpy(text, name.data, name.size);
+    text[name.size] = 0;
+    return inet_pton(six ? AF_INET6 : AF_INET, text, &address) == 1;
+}
+
+static bool matches(struct slice item, struct slice name)
+{
+    if (slice_equal(item, SLICE_LITERAL("*")))
+        return true;
+    if (slice_equal(item, SLICE_LITERAL(RPC_HOST_ADDRESS)))
+        return is_address(name);
+    if (slice_equal(item, SLICE_LITERAL(RPC_HOST_PLAIN)))
+        return name.size > 0 && memchr(name.data, '.', name.size) == NULL && name.data[0] != '[';
+    if (item.size > 2 && item.data[0] == '*' && item.data[1] == '.') { /* Ends in it. */
+        item = (struct slice){ item.data + 1, item.size - 1 };
+        if (name.size <= item.size)
+            return false;
+        name = (struct slice){ name.data + (name.size - item.size), item.size };
+    }
+    return item.size == name.size &&
+           strncasecmp((const char *)item.data, (const char *)name.data, item.size) == 0;
+}
+
 bool rpc_head_host_is(const char *names, struct slice host)
 {
     struct slice name = without_port(host);
@@ -71,9 +108,7 @@ bool rpc_head_host_is(const char *names, struct slice host)
         struct slice item = { (const uint8_t *)names, size };
         while (item.size > 0 && *item.data == ' ')
             item = (struct slice){ item.data + 1, item.size - 1 };
-        if (slice_equal(item, SLICE_LITERAL("*")) ||
-            (item.size == name.size &&
-             strncasecmp((const char *)item.data, (const char *)name.data, item.size) == 0))
+        if (matches(item, name))
             return true;
         names += size + (names[size] == ',');
     }

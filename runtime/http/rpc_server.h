@@ -36,7 +36,8 @@ struct rpc_server_config {
                                * should be "h2" and "http/1.1".                               */
     const char *cors_origins; /* Comma-separated origins, or "*"; NULL: no CORS headers.      */
     const char *hosts;        /* Comma-separated names that Host may have, without ports; NULL: any.
-                               * Against pages that let their own name point here.            */
+                               * Against pages that let their own name point here. Also "*",
+                               * "*.<ending>", and what rpc_host.h has.           */
     struct budget *answers; /* Counts answers that wait to be sent; borrowed. NULL: nothing does. */
     struct http_limits limits; /* A field of 0 takes its default.                              */
     /* No limit of an address holds for these; copied. May be NULL. */

@@ -31,7 +31,8 @@ BESIDE, IDLE = 64 * MIB, 40 * MIB
 SECTIONS, SECTION_BYTES = 5, 240_000
 PIPELINED = 30
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
-# Two cores, on which the attack and this test run, too; and others, when the machine is busy.
+# This is what holds today, and no ratio of 3: tests/bench/hostile_ratio.py finds 10 to 20 times the quiet p99, tens of
+# milliseconds. Two cores, on which the attack and this test run, too; and others, when the machine is busy.
 P99_MS_FLOOR, P99_MS_FLOOR_BUSY = 250, 1000
 QUIET_S, ATTACK_S = 3, 6
 PATIENCE_S = 40

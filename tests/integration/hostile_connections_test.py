@@ -9,6 +9,7 @@ import resource
 import select
 import socket
 import ssl
+import statistics
 import subprocess
 import sys
 import threading
@@ -16,8 +17,8 @@ import time
 import unittest
 
 from client import Client, uuid7
-from cluster import BIN, Cluster, ClusterTest, die_with_parent, free_port, wait_for
-from hostile import post
+from cluster import BIN, SANITIZED, Cluster, ClusterTest, die_with_parent, free_port, wait_for
+from hostile import machine_is_busy, post
 
 CROWD = 10_050            # On the public port; as in the issue.
 CROWD_MIN = 2_000         # With fewer descriptors than that the test says nothing.
@@ -27,7 +28,11 @@ HELLOS_PER_S = 1_000
 BURST_MAX = 50            # Of them at once, when the machine was busy.
 BEGIN_S = 60
 GROWTH_MAX = 64 << 20
-P99_FLOOR_S = 0.150
+# Two cores carry the cluster, the attacker and this test, so a turn of the scheduler is in each figure: one phase is
+# up to four times another (tests/bench/hostile_ratio.py measures it). Quiet and attacked phases take turns, medians
+# are compared, and below the floor the scheduler is measured; where others are busy too, or under sanitizers, more.
+P99_FLOOR_S, P99_FLOOR_BUSY_S = 0.050, 0.150
+ROUNDS = 3
 CALM_S, ATTACK_S = 2.5, 4
 GRANT = "/holdfast.v1.LedgerService/Grant"
 LINES_A_CAUSE = 2         # A minute may end within the test.
@@ -173,6 +178,10 @@ class TlsCaller:
         self.sock.close()
 
 
+def floor_s():
+    return P99_FLOOR_BUSY_S if SANITIZED or machine_is_busy() else P99_FLOOR_S
+
+
 class HostileConnections(ClusterTest):
     @classmethod
     def plan(cls):
@@ -246,7 +255,7 @@ class HostileConnections(ClusterTest):
               f"ms, grew by {growth / 2**20:.1f} MiB", flush=True)
         self.assertGreater(self.refused(self.tls_router, "public", reason), 0)
         self.assertLess(growth, GROWTH_MAX)
-        self.assertLess(busy, max(3 * calm, P99_FLOOR_S))
+        self.assertLess(busy, max(3 * calm, floor_s()))
         self.assertLess(took, 2)
 
     def test_crowd_of_one_address(self):
@@ -270,21 +279,20 @@ class HostileConnections(ClusterTest):
             'holdfast_handshakes_resumed_total{port="public"}'], 0)
 
     def test_flood_of_client_hellos(self):
-        old = self.caller()
-        calm = old.p99(CALM_S)
-        before = self.tls_router.metrics()
-        with attacked("hellos", self.tls_port, HELLOS_PER_S):
-            begun = time.monotonic()
-            busy = old.p99(ATTACK_S)
-            after = self.tls_router.metrics()
-            seconds = time.monotonic() - begun
-            stranger = self.caller(source="127.0.2.1")  # Its address has tokens of its own.
-            stranger.grant()
+        old, calm, busy, shares = self.caller(), [], [], []
         spent = "holdfast_handshake_seconds_total{port=\"public\"}"
-        share = (after[spent] - before[spent]) / seconds
+        for _ in range(ROUNDS):
+            calm.append(old.p99(CALM_S))
+            with attacked("hellos", self.tls_port, HELLOS_PER_S):
+                before, begun = self.tls_router.metrics()[spent], time.monotonic()
+                busy.append(old.p99(ATTACK_S))
+                shares.append((self.tls_router.metrics()[spent] - before) / (time.monotonic() - begun))
+                stranger = self.caller(source="127.0.2.1")  # Its address has tokens of its own.
+                stranger.grant()
+        calm, busy, share = (statistics.median(figures) for figures in (calm, busy, shares))
         print(f"hellos: p99 {calm * 1e3:.1f} -> {busy * 1e3:.1f} ms, {share:.0%} of the loop",
               flush=True)
-        self.assertLess(busy, max(2 * calm, P99_FLOOR_S))
+        self.assertLess(busy, max(2 * calm, floor_s()))
         self.assertLess(share, 0.4)
 
     # ---- links ----
@@ -314,12 +322,14 @@ class HostileConnections(ClusterTest):
             self.assertLessEqual(metrics['holdfast_connections_unproven{port="links"}'], 32)
 
     def test_flood_of_client_hellos_on_a_node(self):
-        old = self.caller()
-        calm = old.p99(CALM_S)
-        with attacked("hellos", self.port_of(self.cluster.nodes[0], "listen"), HELLOS_PER_S):
-            busy = old.p99(ATTACK_S)
+        old, calm, busy = self.caller(), [], []
+        for _ in range(ROUNDS):
+            calm.append(old.p99(CALM_S))
+            with attacked("hellos", self.port_of(self.cluster.nodes[0], "listen"), HELLOS_PER_S):
+                busy.append(old.p99(ATTACK_S))
+        calm, busy = statistics.median(calm), statistics.median(busy)
         print(f"hellos on a node: p99 {calm * 1e3:.1f} -> {busy * 1e3:.1f} ms", flush=True)
-        self.assertLess(busy, max(2 * calm, P99_FLOOR_S))
+        self.assertLess(busy, max(2 * calm, floor_s()))
 
     # ---- metrics ----
 

@@ -11,7 +11,7 @@ import time
 import unittest
 
 from client import Client, Unanswered, uuid7
-from cluster import Cluster, ClusterTest, wait_for
+from cluster import Cluster, ClusterTest, free_port, wait_for
 from hostile import (DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, HEADERS, PREFACE, SETTINGS,
                      WINDOW_UPDATE, Raw, bearer, field, frame, grpc_body, issue_keys,
                      machine_is_busy, post, post_headers)
@@ -419,15 +419,34 @@ class HostileOpen(ClusterTest):
 
     @classmethod
     def plan(cls):
-        return Cluster(nodes=1, shards=4, options={"router": {"hosts-allowed": "game.test"}})
+        cluster = Cluster(nodes=1, shards=4, options={"router": {"hosts-allowed": "game.test"}})
+        cls.any_port = free_port()
+        cls.any_router = cluster.plan("router", "router-any", {
+            "listen": f"0.0.0.0:{cls.any_port}", "access": "open", "hosts-allowed": "*.games.example"})
+        processes = cluster.processes
+        cluster.processes = lambda: [cls.any_router, *processes()]
+        return cluster
 
-    def status_of(self, host):
-        raw = Raw(self.cluster.port)
+    def status_of(self, host, port=None):
+        raw = Raw(port or self.cluster.port)
         raw.send(post(BALANCES, {"playerId": "a"}).replace(b"Host: localhost", b"Host: " + host))
         raw.read_until(b"\r\n\r\n", PATIENCE_S)
         raw.read(0.1)
         raw.close()
         return raw.status(), raw.came
+
+    def test_on_all_addresses_host_is_what_no_page_can_have(self):
+        wait_for("the second router to be ready", self.any_router.ready)
+        for host in (b"localhost", b"127.0.0.1:7400", b"10.1.2.3:7400", b"[fe80::1]:7400", b"holdfast",
+                     b"holdfast.games.svc.cluster.local:7400", b"holdfast.games.svc", b"eu.games.example"):
+            with self.subTest(host=host):
+                self.assertNotEqual(self.status_of(host, self.any_port)[0], 403)
+        for host in (b"evil.example", b"localhost.evil.example:7400", b"127.0.0.1.nip.io", b"games.example",
+                     b"evil.example."):
+            with self.subTest(host=host):
+                status, came = self.status_of(host, self.any_port)
+                self.assertEqual(status, 403)
+                self.assertIn(b"--hosts-allowed", came)
 
     def test_host_is_a_name_of_this_machine(self):
         for host in (b"localhost", b"127.0.0.1:7400", b"[::1]:7400", b"LOCALHOST:1", b"game.test"):

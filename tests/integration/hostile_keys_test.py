@@ -12,8 +12,8 @@ import threading
 import time
 import unittest
 
-from client import Client, Heartbeat, RpcError, uuid7
-from cluster import BIN, SANITIZED, Cluster, ClusterTest, DevCluster, wait_for
+from client import Client, Heartbeat, RpcError, Unanswered, uuid7
+from cluster import BIN, SANITIZED, Cluster, ClusterTest, DevCluster, free_port, wait_for
 
 NO_MAC = 'holdfast_router_tokens_refused_total{reason="no_mac"}'
 WRONG_MAC = 'holdfast_router_tokens_refused_total{reason="wrong_mac"}'
@@ -26,8 +26,14 @@ P99_S_FLOOR = 3.0 if SANITIZED else 0.15
 class HostileKeys(ClusterTest):
     @classmethod
     def plan(cls):
-        return Cluster(nodes=1, shards=4, options={"router": {
-            "access": "keys", "player-rate": PLAYER_RATE}})
+        options = {"access": "keys", "player-rate": PLAYER_RATE}
+        cluster = Cluster(nodes=1, shards=4, options={"router": options})
+        port = free_port()
+        cls.second_endpoint = f"http://127.0.0.1:{port}"
+        cls.second = cluster.plan("router", "router-2", {"listen": f"127.0.0.1:{port}"} | options)
+        processes = cluster.processes
+        cluster.processes = lambda: [cls.second, *processes()]
+        return cluster
 
     @classmethod
     def setUpClass(cls):
@@ -75,15 +81,18 @@ class HostileKeys(ClusterTest):
                                          *options)[0])
         cls.secrets.add(answer["key"])
         client = Client(cls.cluster.endpoint, answer["key"])
-
-        def is_known():
-            try:
-                client.call("AdminService/GetServiceInfo", {})
-            except RpcError as error:
-                return error.code != "UNAUTHENTICATED"
-            return True
-        wait_for("the key to be known", is_known)
+        wait_for("the key to be known", lambda: cls.knows(client))
         return client, answer["id"]
+
+    @classmethod
+    def knows(cls, client):
+        try:
+            client.call("AdminService/GetServiceInfo", {})
+        except RpcError as error:
+            return error.code not in ("UNAUTHENTICATED", "UNAVAILABLE")
+        except Unanswered:
+            return False
+        return True
 
     def start(self, player, server=None):
         """(incarnation, token) of a session of game A."""
@@ -267,6 +276,31 @@ class HostileKeys(ClusterTest):
             self.assertIn("grants", self.holdfast("key", "issue", "bad", "--scopes", "payments",
                                                   "--grants", bad, code=2)[1])
         self.holdfast("key", "issue", "bad", "--scopes", "admin", "--grants", "gold:1", code=2)
+
+    def test_a_day_is_one_for_all_routers_and_their_restarts(self):
+        shop, _ = self.issue("two-shops", "payments", "--per-day", "gold:640")
+        other = Client(self.second_endpoint)
+        other.headers = shop.headers
+
+        def grant(client, amount):
+            return client.call("LedgerService/Grant", {
+                "playerId": "zq-both", "opId": uuid7(), "authority": "system:payments",
+                "currencies": {"gold": amount}})
+        wait_for("the second router to know the key", lambda: self.knows(other))
+        grant(shop, 300)
+        grant(other, 300)
+        for client in (shop, other):
+            error = self.refused("THROTTLED", grant, client, 41)
+            self.assertEqual((error.field, error.limit, error.value), ("gold", "640 a day", "641"))
+        self.second.kill()
+        self.second.start()
+        other.drop()
+        wait_for("the second router to know the key again", lambda: self.knows(other))
+        self.refused("THROTTLED", grant, other, 41)
+        grant(other, 40)
+        for client in (shop, other):
+            self.refused("THROTTLED", grant, client, 1)
+        self.assertEqual(self.reader.balance("zq-both"), 640)
 
     def test_read_scopes_are_for_their_purpose(self):
         players, _ = self.issue("support", "read:player")

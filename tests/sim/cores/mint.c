@@ -1,6 +1,7 @@
 /*
- * What keys make out of nothing (router/core/mint_guard.h). What a call asks for is counted while
- * it is made; the limits are kept here as numbers.
+ * What keys make out of nothing (router/core/mint_guard.h), through several routers that end and
+ * start again, and whose answers from etcd are lost. What a call asks for is counted while it is
+ * made; the limits, and what etcd has, are kept here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,9 +16,10 @@
 #include "runtime/base/check.h"
 #include "tests/sim/cores/rsim.h"
 
-#define GOODS  4u
-#define KEYS   3u
-#define DAY_MS 86400000ull
+#define GOODS   4u
+#define KEYS    3u
+#define ROUTERS 3u
+#define DAY_MS  86400000ull
 
 static const char *const names[GOODS] = { "gold", "gems", "item/sword", "item/pet" };
 
@@ -29,12 +31,15 @@ struct amounts {
 
 struct minting {
     struct rsim *sim;
-    struct mint_guard *guard;
+    struct mint_guard *guards[ROUTERS];
+    uint32_t routers;
+    bool exact; /* One router, of which no share was lost: a limit is reached to the last one. */
     uint64_t wall_ms;
     struct amounts asked; /* Of the call that is being made. */
     struct {
         uint64_t day;
-        uint64_t made[GOODS]; /* Of the goods that have a sum. */
+        uint64_t made[GOODS];      /* By calls that passed. */
+        struct mint_limits record; /* In etcd. */
     } keys[KEYS];
 };
 
@@ -55,7 +60,7 @@ static char *limits_make(struct rsim *sim, struct amounts *ret_limits)
         if (rsim_chance(sim, 30))
             continue;
         ret_limits->named[i] = true;
-        ret_limits->of[i] = rsim_between(sim, 1, 12);
+        ret_limits->of[i] = rsim_between(sim, 1, rsim_chance(sim, 30) ? 200 : 12);
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s:%llu", used > 0 ? "," : "",
                                  names[i], (unsigned long long)ret_limits->of[i]);
     }
@@ -187,29 +192,73 @@ static const ProtobufCMessage *mail_make(struct minting *m)
 
 /* ---- what is promised ---- */
 
-static err wanted_of(struct minting *m, uint32_t key, const char *grants, const char *per_day,
-                     const struct amounts lists[2])
+static bool is_denied(const struct minting *m, const char *grants, const struct amounts *list)
 {
-    uint64_t day = m->wall_ms / DAY_MS, after[GOODS];
+    bool denied = false;
 
-    for (uint32_t i = 0; grants[0] != 0 && i < GOODS; i++) {
-        if (m->asked.named[i] && (!lists[0].named[i] || m->asked.of[i] > lists[0].of[i]))
-            return ERR_PERMISSION;
-    }
-    if (per_day[0] == 0)
-        return ERR_OK;
-    if (m->keys[key].day != day) {
-        memset(m->keys[key].made, 0, sizeof m->keys[key].made);
-        m->keys[key].day = day;
-    }
+    for (uint32_t i = 0; grants[0] != 0 && i < GOODS; i++)
+        denied |= m->asked.named[i] && (!list->named[i] || m->asked.of[i] > list->of[i]);
+    return denied;
+}
+
+static uint64_t recorded(const struct minting *m, uint32_t key, uint32_t good)
+{
+    uint32_t place = mint_limits_find(&m->keys[key].record, names[good]);
+
+    return place != UINT32_MAX ? m->keys[key].record.goods[place].amount : 0;
+}
+
+/* Of the goods that have a sum, one is over it with this call: by what passed, or by what routers
+ * took. */
+static bool is_over(const struct minting *m, uint32_t key, const struct amounts *list, bool taken)
+{
+    bool over = false;
+
     for (uint32_t i = 0; i < GOODS; i++) {
-        after[i] = sum(m->keys[key].made[i], m->asked.of[i]);
-        if (lists[1].named[i] && m->asked.of[i] > 0 && after[i] > lists[1].of[i])
-            return ERR_FULL;
+        uint64_t before = taken ? recorded(m, key, i) : m->keys[key].made[i];
+        over |= list->named[i] && m->asked.of[i] > 0 && sum(before, m->asked.of[i]) > list->of[i];
     }
+    return over;
+}
+
+static void day_judge(struct minting *m, uint32_t key, const struct amounts *list, err e)
+{
+    PROMISE(m->sim, e == ERR_OK || e == ERR_FULL, "a call ends with %d", (int)e);
+    if (e == ERR_FULL) {
+        PROMISE(m->sim, is_over(m, key, list, !m->exact),
+                "a key is refused that has not made what it may");
+        return;
+    }
+    PROMISE(m->sim, !is_over(m, key, list, false), "a key makes more than its limit a day");
     for (uint32_t i = 0; i < GOODS; i++)
-        m->keys[key].made[i] = lists[1].named[i] ? after[i] : 0;
-    return ERR_OK;
+        m->keys[key].made[i] = sum(m->keys[key].made[i], m->asked.of[i]);
+}
+
+/* As a router asks; ERR_UNAVAILABLE: etcd's answer was lost, with the share. */
+static err ask(struct minting *m, uint32_t key, struct mint_guard *guard,
+               const struct mint_call *call)
+{
+    struct mint_limits lack, share, *record = &m->keys[key].record;
+    Holdfast__V1__ErrorDetail *detail = &m->sim->detail;
+
+    if (m->keys[key].day != mint_day_of(call)) {
+        memset(&m->keys[key], 0, sizeof m->keys[key]);
+        m->keys[key].day = mint_day_of(call);
+    }
+    err e = mint_guard_take(guard, call, &lack, detail);
+    if (e != ERR_NEED)
+        return e;
+    mint_guard_give(guard, call, record, NULL);
+    e = mint_guard_take(guard, call, &lack, detail);
+    if (e != ERR_NEED)
+        return e;
+    mint_reserve(call, &lack, record, &share);
+    if (m->routers > 1 && rsim_chance(m->sim, 5)) {
+        m->sim->counts.mint_shares_lost++;
+        return ERR_UNAVAILABLE;
+    }
+    mint_guard_give(guard, call, record, &share);
+    return mint_guard_take(guard, call, &lack, detail);
 }
 
 static void day_told(struct minting *m)
@@ -259,15 +308,21 @@ static void one_call(struct minting *m, const struct mint_call *keys,
     call_make(m, &call);
     if (rsim_chance(sim, 10)) {
         call.method = method_find(RSIM_PICK(sim, untold));
-        err e = mint_guard_ask(m->guard, &call, &sim->detail);
+        err e = mint_check(&call, &sim->detail);
         PROMISE(sim, e == (limited ? ERR_PERMISSION : ERR_OK), "goods that are not told are made");
         sim->counts.mint_untold += limited;
         return;
     }
-    err wanted = wanted_of(m, key, call.grants, call.per_day, lists[key]);
-    err e = mint_guard_ask(m->guard, &call, &sim->detail);
-    PROMISE(sim, e == wanted, "%s of a key with \"%s\" a call and \"%s\" a day: %d, not %d",
-            call.method->name, call.grants, call.per_day, (int)e, (int)wanted);
+    bool denied = is_denied(m, call.grants, &lists[key][0]);
+    err e = mint_check(&call, &sim->detail);
+    PROMISE(sim, e == (denied ? ERR_PERMISSION : ERR_OK), "%s of a key with \"%s\" a call: %d",
+            call.method->name, call.grants, (int)e);
+    if (e == ERR_OK) {
+        uint32_t router = (uint32_t)rsim_between(sim, 0, m->routers - 1);
+        e = ask(m, key, m->guards[router], &call);
+        if (e != ERR_UNAVAILABLE)
+            day_judge(m, key, &lists[key][1], e);
+    }
     sim->counts.mint_refused += e == ERR_PERMISSION;
     if (e == ERR_PERMISSION) {
         rsim_refused(sim, CODE(PERMISSION_DENIED), NULL);
@@ -290,12 +345,13 @@ static void keys_full_run(struct rsim *sim)
                               .per_day = "silver:1",
                               .wall_ms = 9 * DAY_MS - 1,
                               .arena = &sim->arena };
+    struct mint_limits lack;
     char name[16];
 
     call.key_id = name;
     for (uint32_t i = 0; i <= MINT_KEYS_MAX; i++) {
         (void)snprintf(name, sizeof name, "key%u", i);
-        err e = mint_guard_ask(guard, &call, &sim->detail);
+        err e = mint_guard_take(guard, &call, &lack, &sim->detail);
         PROMISE(sim, e == (i < MINT_KEYS_MAX ? ERR_OK : ERR_FULL), "key %u finds a place: %d", i,
                 (int)e);
     }
@@ -303,28 +359,39 @@ static void keys_full_run(struct rsim *sim)
     PROMISE(sim, strcmp(sim->detail.value, "0") == 0 && strcmp(sim->detail.limit, "0 a day") == 0,
             "told as %s of %s", sim->detail.value, sim->detail.limit);
     call.wall_ms++;
-    PROMISE(sim, mint_guard_ask(guard, &call, &sim->detail) == ERR_OK, "no place on the next day");
+    PROMISE(sim, mint_guard_take(guard, &call, &lack, &sim->detail) == ERR_OK,
+            "no place on the next day");
     sim->counts.mint_keys_full++;
     mint_guard_free(guard);
 }
 
 void room_mint(struct rsim *sim)
 {
-    struct minting m = { .sim = sim, .guard = mint_guard_new(), .wall_ms = 7 * DAY_MS };
+    struct minting m = { .sim = sim, .wall_ms = 7 * DAY_MS };
     struct mint_call keys[KEYS];
     struct amounts lists[KEYS][2];
 
+    m.routers = (uint32_t)rsim_between(sim, 1, ROUTERS);
+    m.exact = m.routers == 1;
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        m.guards[i] = mint_guard_new();
     for (uint32_t i = 0; i < KEYS; i++)
         keys[i] = (struct mint_call){ .key_id = arena_printf(&sim->arena, "key%u", i),
                                       .grants = limits_make(sim, &lists[i][0]),
                                       .per_day = limits_make(sim, &lists[i][1]),
                                       .arena = &sim->arena };
     for (uint32_t i = 0; i < 30; i++) {
-        if (rsim_chance(sim, 8))
-            m.wall_ms += rsim_chance(sim, 50) ? DAY_MS - 1 - m.wall_ms % DAY_MS : 1;
+        if (rsim_chance(sim, 12))
+            m.wall_ms += rsim_chance(sim, 50) ? DAY_MS - 1 - m.wall_ms % DAY_MS : DAY_MS;
+        if (m.routers > 1 && rsim_chance(sim, 5)) { /* One ends, and starts again. */
+            uint32_t router = (uint32_t)rsim_between(sim, 0, m.routers - 1);
+            mint_guard_free(m.guards[router]);
+            m.guards[router] = mint_guard_new();
+        }
         one_call(&m, keys, (const struct amounts(*)[2])lists);
     }
     if (sim->seed % 16 == 1)
         keys_full_run(sim);
-    mint_guard_free(m.guard);
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        mint_guard_free(m.guards[i]);
 }

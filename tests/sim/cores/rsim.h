@@ -24,7 +24,7 @@
     X(keys_found) X(keys_recalled) X(keys_expired) X(keys_collided) X(tokens_proven) \
     X(tokens_recalled) X(tokens_forged) X(rights_denied) X(rights_unreal) X(tokens_taken_off) \
     X(tokens_not_believed) X(secrets_unknown) X(answers_signed) X(own_player) X(other_player) \
-    X(mint_refused) X(mint_day_over) X(mint_untold) X(mint_keys_full) X(authority_filled) \
+    X(mint_refused) X(mint_day_over) X(mint_untold) X(mint_keys_full) X(mint_shares_lost) X(authority_filled) \
     X(authority_refused) X(op_id_filled) X(op_id_other) X(batches_split) X(batches_too_many) \
     X(fields_shared) X(fields_too_large) X(operations_twice) X(answers_joined) X(mail_spread) \
     X(swaps_flattened) X(renewals) X(renewals_lost) X(renewals_unknown) X(policies_completed) \

@@ -1,7 +1,7 @@
 /*
  * Game servers that vanish (coordinator/core/expiry.c, delivery.c; DESIGN section 5): expired only
  * after an absence without interruption, never many at once, and forgotten once every shard has
- * confirmed it.
+ * confirmed it. Many are counted for each API key, and of all keys with any one left out.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +20,8 @@
 #define HOLD_MS   120000u
 #define CLUSTER   "test"
 
+#define KEYS_MAX 3u
+
 enum known { UNKNOWN, LIVES, GONE, EXPIRES, FORGOTTEN };
 
 struct judged_server {
@@ -28,6 +30,8 @@ struct judged_server {
     uint32_t told; /* Shards that confirmed its expiry, a bit each. */
     bool held;     /* It vanished with too many others. */
     uint64_t marked_ms;
+    bool marked_held; /* It was held before. */
+    uint32_t key;     /* That registered it. */
 };
 
 struct hall {
@@ -35,6 +39,7 @@ struct hall {
     struct world *world;
     struct judged_server servers[SERVERS];
     uint64_t elected_ms;
+    uint32_t keys;
     bool steady; /* One coordinator, an etcd that answers: absences are as it saw them. */
 };
 
@@ -49,19 +54,54 @@ static struct judged_server *server_of(struct hall *h, struct incarnation incarn
     return &h->servers[incarnation.revision - FIRST];
 }
 
-/* Of those that vanished within the window, this one among them, too many for single faults. */
-static bool is_mass_loss(const struct hall *h)
+struct loss {
+    uint32_t fresh, live;
+    uint32_t gone; /* With those that are held. */
+};
+
+/* Of the servers of one key, or (`others`) of all keys but that one. */
+static struct loss loss_of(const struct hall *h, uint32_t key, bool others, uint64_t window_ms)
 {
-    uint32_t fresh = 0, live = 0;
+    struct loss loss = { 0 };
 
     for (uint32_t i = 0; i < SERVERS; i++) {
         const struct judged_server *s = &h->servers[i];
-        live += s->known == LIVES;
-        fresh += s->known == GONE && !s->held && now_of(h) - s->gone_ms <= WINDOW_MS - 100;
-        fresh += s->known == EXPIRES && s->marked_ms != 0 && !s->held &&
-                 now_of(h) - s->marked_ms <= WINDOW_MS - 100;
+        bool lately = s->marked_ms != 0 && now_of(h) - s->marked_ms <= window_ms;
+
+        if ((s->key == key) == others)
+            continue;
+        loss.live += s->known == LIVES;
+        loss.gone += s->known == GONE || (lately && s->known > GONE);
+        loss.fresh += s->known == GONE && !s->held && now_of(h) - s->gone_ms <= window_ms;
+        loss.fresh += s->known == EXPIRES && lately && !s->marked_held;
     }
-    return fresh >= 4 && fresh * 100 > (fresh + live) * 30;
+    return loss;
+}
+
+static bool is_too_much(struct loss loss)
+{
+    return loss.fresh >= 4 && loss.fresh * 100 > (loss.fresh + loss.live) * 30;
+}
+
+/* Of those that vanished within the window, too many for single faults: of this one's key, or of
+ * all, whichever one key is left out. */
+static bool is_mass_loss(const struct hall *h, const struct judged_server *server)
+{
+    bool all = h->keys > 1;
+
+    for (uint32_t key = 0; all && key < h->keys; key++)
+        all = is_too_much(loss_of(h, key, true, WINDOW_MS - 100));
+    return all || is_too_much(loss_of(h, server->key, false, WINDOW_MS - 100));
+}
+
+/* That it is held is not the doing of one other key. */
+static bool may_be_held(const struct hall *h, const struct judged_server *server)
+{
+    bool all = h->keys > 1;
+
+    for (uint32_t key = 0; all && key < h->keys; key++)
+        all = loss_of(h, key, true, WINDOW_MS + 100).gone >= 4;
+    return all || loss_of(h, server->key, false, WINDOW_MS + 100).gone >= 4;
 }
 
 static void marked(struct hall *h, struct judged_server *server)
@@ -74,10 +114,11 @@ static void marked(struct hall *h, struct judged_server *server)
     PROMISE(h->sim, now_of(h) - h->elected_ms + 20 >= WAIT_MS, "expired %llu ms after an election",
             (unsigned long long)(now_of(h) - h->elected_ms));
     if (h->steady && away_ms < WINDOW_MS - 100)
-        PROMISE(h->sim, !is_mass_loss(h), "one of many that vanished at once is expired");
+        PROMISE(h->sim, !is_mass_loss(h, server), "one of many that vanished at once is expired");
     h->sim->counts.servers_marked++;
     server->known = EXPIRES;
     server->marked_ms = now_of(h);
+    server->marked_held = server->held;
 }
 
 static void wrote(void *user, const struct coord_write *write)
@@ -105,6 +146,9 @@ static void wrote(void *user, const struct coord_write *write)
     }
     PROMISE(h->sim, server->known == GONE && record.held_since_ms > 0,
             "the record of a server is written for nothing");
+    if (h->steady)
+        PROMISE(h->sim, may_be_held(h, server),
+                "the servers of a key are held for what another key lost");
     server->held = true;
     h->sim->counts.servers_held++;
 }
@@ -147,6 +191,14 @@ static void vanish(struct hall *h, uint32_t place)
     world_server_gone(h->world, FIRST + place);
 }
 
+static void bring_up(struct hall *h, uint32_t place)
+{
+    static const char *const keys[KEYS_MAX] = { "", "3f09c2a7be41", "5b1c00000000" };
+
+    h->servers[place].known = LIVES;
+    world_server_of_key(h->world, FIRST + place, keys[h->servers[place].key]);
+}
+
 /* Its router re-attached it, in time or too late. */
 static void come_back(struct hall *h, uint32_t place)
 {
@@ -154,9 +206,8 @@ static void come_back(struct hall *h, uint32_t place)
 
     if (server->known != GONE)
         return;
-    server->known = LIVES;
     server->held = false;
-    world_server_reattached(h->world, FIRST + place);
+    bring_up(h, place);
 }
 
 static void turn(struct hall *h)
@@ -172,8 +223,7 @@ static void turn(struct hall *h)
     } else if (what < 65) {
         come_back(h, place);
     } else if (what < 80 && h->servers[place].known == UNKNOWN) {
-        h->servers[place].known = LIVES;
-        world_server_up(h->world, FIRST + place);
+        bring_up(h, place);
     } else if (what < 85) {
         world_replace_coordinator(h->world);
         h->elected_ms = now_of(h);
@@ -208,14 +258,16 @@ static void rest_check(struct hall *h)
 void room_servers(struct rsim *sim)
 {
     struct hall h = { .sim = sim, .world = world_new(), .steady = true };
+    bool apart = rsim_chance(sim, 50); /* The servers of a key vanish together. */
 
+    h.keys = (uint32_t)rsim_between(sim, 1, KEYS_MAX);
     world_start(h.world);
     h.elected_ms = 1000;
     h.world->watch = (struct world_watch){ .user = &h, .wrote = wrote, .called = called };
-    for (uint32_t i = 0; i < SERVERS - 3; i++) {
-        h.servers[i].known = LIVES;
-        world_server_up(h.world, FIRST + i);
-    }
+    for (uint32_t i = 0; i < SERVERS; i++)
+        h.servers[i].key = apart ? i * h.keys / SERVERS : i % h.keys;
+    for (uint32_t i = 0; i < SERVERS - 3; i++)
+        bring_up(&h, i);
     for (uint32_t i = 0; i < 30; i++) {
         turn(&h);
         world_run(h.world, rsim_chance(sim, 70) ? rsim_between(sim, 20, 1500)
