@@ -194,6 +194,7 @@ enum method_trait {
     X(204, BATCH_GET_STATUS,       v1,           favorites,    BatchGetStatus,        batch_get_status,       READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(205, GET_COUNT,              v1,           favorites,    GetCount,              get_count,              ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
     X(206, BATCH_GET_COUNTS,       v1,           favorites,    BatchGetCounts,        batch_get_counts,       ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
+    X(207, GET_TOP,                v1,           favorites,    GetTop,                get_top,                ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0) \
     X(208, LIST_BY_TARGET,         v1,           favorites,    ListByTarget,          list_by_target,         SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(209, GET_PARTIALS,           internal__v1, node,         GetPartials,           get_partials,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(210, PULL_PARTIALS,          internal__v1, node,         PullPartials,          pull_partials,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \

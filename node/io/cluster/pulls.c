@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "idl/method.h"
 #include "node/core/top/puller.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
@@ -17,6 +18,13 @@ struct remote {
     uint64_t token; /* 0: free. */
 };
 
+/* An answer of a shard here, kept until its worker's step has ended. */
+struct local {
+    uint64_t token; /* 0: free. */
+    bool ok;
+    struct buf body;
+};
+
 struct pulls {
     struct pulls_options options;
     struct workers *workers; /* NULL: not begun, or stopped. */
@@ -25,6 +33,8 @@ struct pulls {
     bool *owned; /* By shard. */
     bool calling;
     struct remote remotes[PULLER_WINDOW];
+    struct local locals[PULLER_WINDOW];
+    struct loop_hook hook;
     struct loop_timer timer;
 };
 
@@ -100,13 +110,12 @@ static void start(struct pulls *p, const struct pull_call *call)
 
     if (entry != NULL && entry->record.owner == p->options.self)
         e = start_local(p, call);
-    else if (entry != NULL && entry->record.owner != 0)
+    else if (entry != NULL && entry->record.owner != 0 && call->method == METHOD_PULL_PARTIALS)
         e = start_remote(p, call, entry->record.owner);
     if (e != ERR_OK)
         puller_answered(p->puller, call->token, false, (struct slice){ 0 });
 }
 
-/* An answer may come while a call is started. */
 static void call_all(struct pulls *p)
 {
     struct pull_call call;
@@ -137,11 +146,28 @@ static void on_timer(void *user)
     loop_timer_start(&p->timer, next > now ? next - now : 1);
 }
 
+static void on_hook(void *user)
+{
+    struct pulls *p = user;
+
+    for (uint32_t i = 0; i < PULLER_WINDOW; i++) {
+        struct local *local = &p->locals[i];
+        uint64_t token = local->token;
+        if (token == 0)
+            continue;
+        local->token = 0;
+        puller_answered(p->puller, token, local->ok, buf_slice(&local->body));
+        buf_clear(&local->body);
+    }
+    call_all(p);
+}
+
 struct pulls *pulls_new(const struct pulls_options *options)
 {
     struct pulls *p = mem_zalloc(sizeof *p);
 
     p->options = *options;
+    loop_hook_init(&p->hook, options->loop, on_hook, p);
     loop_timer_init(&p->timer, options->loop, on_timer, p);
     return p;
 }
@@ -151,6 +177,9 @@ void pulls_free(struct pulls *p)
     if (p == NULL)
         return;
     loop_timer_stop(&p->timer);
+    loop_hook_disarm(&p->hook);
+    for (uint32_t i = 0; i < PULLER_WINDOW; i++)
+        buf_deinit(&p->locals[i].body);
     puller_free(p->puller);
     free(p->owned);
     free(p);
@@ -173,8 +202,19 @@ void pulls_set_workers(struct pulls *p, struct workers *workers, struct shard_vi
 bool pulls_answer(struct pulls *p, uint64_t call, const struct shard_reply *reply,
                   struct slice body)
 {
+    struct local *local = p->locals;
+
     if ((call & CALL_BIT) == 0)
         return false;
-    answered(p, call & ~CALL_BIT, reply->status == REPLY_OK, body);
+    while (local->token != 0) { /* As many as the puller has out at once. */
+        local++;
+        CHECK(local < p->locals + PULLER_WINDOW);
+    }
+    local->token = call & ~CALL_BIT;
+    local->ok = reply->status == REPLY_OK;
+    buf_clear(&local->body);
+    if (local->ok)
+        buf_append(&local->body, body.data, body.size);
+    loop_hook_arm(&p->hook);
     return true;
 }
