@@ -59,12 +59,11 @@ static void refuse_window(struct request *request, const char *given)
     nearest_init(&nearest, slice_from_text(given));
     for (size_t i = 0; i < ARRAY_SIZE(windows); i++)
         nearest_offer_text(&nearest, windows[i].name);
-    const char *message = arena_printf(request->arena, "there is no such window%s",
-                                       nearest_hint(nearest.name, hint));
-    refusal_make_field(request->arena, &detail,
-                       &(struct refusal_field){ "window", "24h, 7d or all",
-                                                slice_from_text(given) },
-                       message);
+    const char *message =
+        arena_printf(request->arena, "there is no such window%s", nearest_hint(nearest.name, hint));
+    refusal_make_field(
+        request->arena, &detail,
+        &(struct refusal_field){ "window", "24h, 7d or all", slice_from_text(given) }, message);
     request_fail(request, &detail);
 }
 
@@ -84,10 +83,10 @@ void favorites_get_top_handle(struct request *request)
     ask->collection = message->collection[0] != 0 ? message->collection : COUNT_COLLECTION_DEFAULT;
     if (ask->limit == 0 || ask->limit > TOP_LIMIT_MAX) {
         const char *given = arena_printf(request->arena, "%" PRIu32, ask->limit);
-        refusal_make_field(request->arena, &detail,
-                           &(struct refusal_field){ "limit", "1 to 1000, or absent",
-                                                    slice_from_text(given) },
-                           "another number of targets");
+        refusal_make_field(
+            request->arena, &detail,
+            &(struct refusal_field){ "limit", "1 to 1000, or absent", slice_from_text(given) },
+            "another number of targets");
         request_fail(request, &detail);
     } else if (!find_window(message->window, &ask->window)) {
         refuse_window(request, message->window);

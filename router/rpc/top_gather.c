@@ -137,19 +137,16 @@ static void keep(struct top_list *list)
     const struct top_merge *merge = &list->merge;
 
     arena_reset(&list->known_arena);
-    struct top_place *places =
-        arena_alloc(&list->known_arena, (merge->count + 1) * sizeof *places);
+    struct top_place *places = arena_alloc(&list->known_arena, (merge->count + 1) * sizeof *places);
     for (size_t i = 0; i < merge->count; i++) {
         const struct slice text = { (const uint8_t *)merge->places[i].target,
                                     strlen(merge->places[i].target) + 1 };
-        places[i] = (struct top_place){
-            (const char *)arena_copy(&list->known_arena, text).data, merge->places[i].count
-        };
+        places[i] = (struct top_place){ (const char *)arena_copy(&list->known_arena, text).data,
+                                        merge->places[i].count };
     }
-    list->known = (struct top_told){ .places = places,
-                                     .count = merge->count,
-                                     .from_ms = merge->from_ms,
-                                     .to_ms = merge->to_ms };
+    list->known = (struct top_told){
+        .places = places, .count = merge->count, .from_ms = merge->from_ms, .to_ms = merge->to_ms
+    };
     list->known_ms = list->begun_ms;
 }
 
@@ -290,7 +287,8 @@ static uint32_t places_of(uint32_t limit)
     return limit <= 10 ? 10 : limit <= TOP_LIMIT_DEFAULT ? TOP_LIMIT_DEFAULT : TOP_LIMIT_MAX;
 }
 
-/* That list, or the one that was asked for longest ago, made empty; NULL: all are being gathered. */
+/* That list, or the one that was asked for longest ago, made empty; NULL: all are being gathered.
+ */
 static struct top_list *list_get(struct tops *tops, const struct top_ask *ask)
 {
     struct top_list *oldest = NULL;
@@ -306,10 +304,9 @@ static struct top_list *list_get(struct tops *tops, const struct top_ask *ask)
     if (oldest == NULL)
         return NULL;
     arena_deinit(&oldest->known_arena);
-    *oldest = (struct top_list){ .tops = tops,
-                                 .used = true,
-                                 .window = ask->window,
-                                 .limit = places_of(ask->limit) };
+    *oldest = (struct top_list){
+        .tops = tops, .used = true, .window = ask->window, .limit = places_of(ask->limit)
+    };
     CHECK(strlen(ask->collection) < sizeof oldest->collection);
     memcpy(oldest->collection, ask->collection, strlen(ask->collection) + 1);
     return oldest;

@@ -1,7 +1,8 @@
 /*
- * top_gather: top lists, from the router's memory or from all shards. Requests for one collection and
- * window share the gather that is under way; a list is told again for TOP_AGE_MS. It is gathered for as
- * many places as some request asked for, of 10, 100 and 1000. Everything runs on the loop's thread.
+ * top_gather: top lists, from the router's memory or from all shards. Requests for one collection
+ * and window share the gather that is under way; a list is told again for TOP_AGE_MS. It is
+ * gathered for as many places as some request asked for, of 10, 100 and 1000. Everything runs on
+ * the loop's thread.
  */
 #ifndef ROUTER_RPC_TOP_GATHER_H
 #define ROUTER_RPC_TOP_GATHER_H

@@ -128,8 +128,9 @@ static bool has_stale_part(const ProtobufCMessage *answer)
 uint32_t rest_keep_s(enum method_id method, const ProtobufCMessage *request,
                      const ProtobufCMessage *answer)
 {
-    if (kept_s[method] == 0 || answer == NULL || is_set(request, "fresh") || is_set(answer, "stale") ||
-        is_set(find_message(answer, "count"), "stale") || has_stale_part(answer))
+    if (kept_s[method] == 0 || answer == NULL || is_set(request, "fresh") ||
+        is_set(answer, "stale") || is_set(find_message(answer, "count"), "stale") ||
+        has_stale_part(answer))
         return 0;
     return kept_s[method];
 }

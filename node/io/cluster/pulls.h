@@ -1,7 +1,8 @@
 /*
- * pulls: makes the calls of a node's puller (node/core/top/puller.h), about each second: to shards here
- * by their worker, to others by the owner that the recorded map names. What it learns of how far each
- * home has come goes to the shards' views. On the main loop's thread; nothing runs inside a step.
+ * pulls: makes the calls of a node's puller (node/core/top/puller.h), about each second: to shards
+ * here by their worker, to others by the owner that the recorded map names. What it learns of how
+ * far each home has come goes to the shards' views. On the main loop's thread; nothing runs inside
+ * a step.
  */
 #ifndef NODE_IO_CLUSTER_PULLS_H
 #define NODE_IO_CLUSTER_PULLS_H
