@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/definition.pb-c.h"
+#include "node/core/top/pull_item.h"
 
 void fixture_define(struct fixture *f, const struct fixture_collection *collection)
 {
@@ -209,4 +210,43 @@ void fixture_check_edges(struct fixture *f)
             check_counts(f, &key, bytes, value);
     }
     assert_int_equal(edges, listed);
+}
+
+void fixture_take_totals(struct fixture *f)
+{
+    Holdfast__Internal__V1__PullPartialsRequest pull =
+        HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
+    Holdfast__Internal__V1__TakePartialsRequest take =
+        HOLDFAST__INTERNAL__V1__TAKE_PARTIALS_REQUEST__INIT;
+    Holdfast__Internal__V1__PulledPart part = HOLDFAST__INTERNAL__V1__PULLED_PART__INIT;
+    Holdfast__Internal__V1__PulledPart *parts[] = { &part };
+    Holdfast__Internal__V1__GetPulledRequest pulled =
+        HOLDFAST__INTERNAL__V1__GET_PULLED_REQUEST__INIT;
+    Holdfast__Internal__V1__GetShardTopRequest top =
+        HOLDFAST__INTERNAL__V1__GET_SHARD_TOP_REQUEST__INIT;
+    const struct pull_home home = { .home = f->shard };
+    struct buf homes = { 0 }, items = { 0 };
+    struct pull_part told;
+
+    pull_home_encode(&home, &homes);
+    pull.shard = take.shard = pulled.shard = top.shard = part.source = f->shard;
+    pull.homes = (ProtobufCBinaryData){ homes.size, homes.data };
+    const Holdfast__Internal__V1__PullPartialsResponse *response =
+        fixture_read(f, METHOD_PULL_PARTIALS, &pull.base);
+    assert_non_null(response);
+    struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
+    assert_true(pull_part_next(&reader, &told));
+    buf_append(&items, told.items.data, told.items.size);
+    part.items = (ProtobufCBinaryData){ items.size, items.data };
+    part.to_epoch = told.to.epoch;
+    part.to_counter = told.to.counter;
+    take.parts = parts;
+    take.n_parts = 1;
+    take.sweep = 8;
+    assert_non_null(fixture_mutate(f, METHOD_TAKE_PARTIALS, &take.base));
+    (void)fixture_read(f, METHOD_GET_PULLED, &pulled.base);
+    top.limit = 3;
+    (void)fixture_read(f, METHOD_GET_SHARD_TOP, &top.base);
+    buf_deinit(&homes);
+    buf_deinit(&items);
 }

@@ -16,7 +16,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/rows/rows.h"
-#include "node/core/top/top.h"
+#include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_nonsense.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/hex.h"
@@ -380,46 +380,6 @@ static void read_favorites(struct fixture *f, const char *player)
     (void)fixture_read(f, METHOD_GET_PARTIALS, &partials.base);
 }
 
-/* What the home shard's own players favorited, of targets whose home it is. */
-static void take_totals(struct fixture *f)
-{
-    Holdfast__Internal__V1__PullPartialsRequest pull =
-        HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
-    Holdfast__Internal__V1__TakePartialsRequest take =
-        HOLDFAST__INTERNAL__V1__TAKE_PARTIALS_REQUEST__INIT;
-    Holdfast__Internal__V1__PulledPart part = HOLDFAST__INTERNAL__V1__PULLED_PART__INIT;
-    Holdfast__Internal__V1__PulledPart *parts[] = { &part };
-    Holdfast__Internal__V1__GetPulledRequest pulled =
-        HOLDFAST__INTERNAL__V1__GET_PULLED_REQUEST__INIT;
-    Holdfast__Internal__V1__GetShardTopRequest top =
-        HOLDFAST__INTERNAL__V1__GET_SHARD_TOP_REQUEST__INIT;
-    const struct pull_home home = { .home = f->shard };
-    struct buf homes = { 0 }, items = { 0 };
-    struct pull_part told;
-
-    pull_home_encode(&home, &homes);
-    pull.shard = take.shard = pulled.shard = top.shard = part.source = f->shard;
-    pull.homes = (ProtobufCBinaryData){ homes.size, homes.data };
-    const Holdfast__Internal__V1__PullPartialsResponse *response =
-        fixture_read(f, METHOD_PULL_PARTIALS, &pull.base);
-    assert_non_null(response);
-    struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
-    assert_true(pull_part_next(&reader, &told));
-    buf_append(&items, told.items.data, told.items.size);
-    part.items = (ProtobufCBinaryData){ items.size, items.data };
-    part.to_epoch = told.to.epoch;
-    part.to_counter = told.to.counter;
-    take.parts = parts;
-    take.n_parts = 1;
-    take.sweep = 8;
-    assert_non_null(fixture_mutate(f, METHOD_TAKE_PARTIALS, &take.base));
-    (void)fixture_read(f, METHOD_GET_PULLED, &pulled.base);
-    top.limit = 3;
-    (void)fixture_read(f, METHOD_GET_SHARD_TOP, &top.base);
-    buf_deinit(&homes);
-    buf_deinit(&items);
-}
-
 /* A target whose home is the shard. */
 static void favorite_at_home(struct fixture *f, const char *player)
 {
@@ -441,7 +401,7 @@ static void populate(struct world *w)
     define(w, 10);
     favorite_all(f, w->ann);
     favorite_at_home(f, w->ann);
-    take_totals(f);
+    fixture_take_totals(f);
     assert_non_null(grant(w, f, w->bob, NULL));
     assert_non_null(grant(w, on(w, 1), w->carl, NULL));
     assert_non_null(grant(w, f, w->ann, "claim:first"));
@@ -488,7 +448,7 @@ static void want_everything(struct world *w)
     favorite_all(f, w->ann);
     favorite(f, w->ann, "tetris", false);
     read_favorites(f, w->ann);
-    take_totals(f);
+    fixture_take_totals(f);
     reverse(f, w->ann, "claim:second");
     reverse(f, w->ann, "claim:closed");
     reserve(w, f, w->ann, "claim:again");

@@ -292,7 +292,8 @@ void top_told_list(const struct told *t)
     (void)tops_of(t->sim);
     /* The owner's clock may be behind the newest entry. */
     if (!is_list(t, life->number, index, hour) && !is_list(t, life->number, index, hour + 1))
-        told_fail(t, "a top list that is none, of length", response->n_entries, index);
+        told_fail(t, "a top list that the totals do not give, of length", response->n_entries,
+                  index);
     t->sim->counts.tops += response->n_entries > 0;
     t->sim->counts.tops_of_hours +=
         response->n_entries > 0 && request->window == HOLDFAST__V1__TOP_WINDOW__TOP_WINDOW_24H;
