@@ -294,6 +294,7 @@ uint32_t method_request_bytes_max(const struct method_info *method)
         return METHOD_BYTES_LISTS;
     case METHOD_BATCH_GET_STATUS: /* 200 ids of targets. */
     case METHOD_GET_PARTIALS:
+    case METHOD_PULL_PARTIALS: /* Each home, and how far it is. */
     case METHOD_BATCH_GET_COUNTS:
         return METHOD_BYTES_IDS;
     default:

@@ -194,8 +194,13 @@ enum method_trait {
     X(204, BATCH_GET_STATUS,       v1,           favorites,    BatchGetStatus,        batch_get_status,       READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(205, GET_COUNT,              v1,           favorites,    GetCount,              get_count,              ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
     X(206, BATCH_GET_COUNTS,       v1,           favorites,    BatchGetCounts,        batch_get_counts,       ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
+    X(207, GET_TOP,                v1,           favorites,    GetTop,                get_top,                ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0) \
     X(208, LIST_BY_TARGET,         v1,           favorites,    ListByTarget,          list_by_target,         SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
-    X(209, GET_PARTIALS,           internal__v1, node,         GetPartials,           get_partials,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0)
+    X(209, GET_PARTIALS,           internal__v1, node,         GetPartials,           get_partials,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(210, PULL_PARTIALS,          internal__v1, node,         PullPartials,          pull_partials,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(211, TAKE_PARTIALS,          internal__v1, node,         TakePartials,          take_partials,          SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(212, GET_PULLED,             internal__v1, node,         GetPulled,             get_pulled,             SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(213, GET_SHARD_TOP,          internal__v1, node,         GetShardTop,           get_shard_top,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)

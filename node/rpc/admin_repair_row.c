@@ -9,6 +9,7 @@
 #include "node/core/repair/record_repair.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/repair/row_repair.h"
+#include "node/core/repair/top_repair.h"
 #include "node/rpc/methods.h"
 
 typedef Holdfast__V1__RepairRowRequest repair_request;
@@ -27,6 +28,11 @@ static bool may_go(const struct row_key *key)
     case TABLE_INBOX:
     case TABLE_FAVORER: /* These two are made again of what can be read: favorite_repair.h. */
     case TABLE_PARTIAL:
+    case TABLE_CHANGED: /* And these five, of totals: top_repair.h. */
+    case TABLE_PULLED:
+    case TABLE_SHARE:
+    case TABLE_TALLY:
+    case TABLE_RANK:
         return true;
     case TABLE_PLAYER: /* RepairPlayer. */
     case TABLE_SECTION:
@@ -102,6 +108,20 @@ static bool is_of_edges(const struct row_key *key)
     return key->bytes[0] == TABLE_FAVORER || key->bytes[0] == TABLE_PARTIAL;
 }
 
+static bool is_of_totals(const struct row_key *key)
+{
+    switch ((int)key->bytes[0]) {
+    case TABLE_CHANGED:
+    case TABLE_PULLED:
+    case TABLE_SHARE:
+    case TABLE_TALLY:
+    case TABLE_RANK:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Of a record or of a decision on one, and of no other row. */
 static err record_check(struct check_context *context, const repair_request *request,
                         const struct row_key *key)
@@ -110,6 +130,8 @@ static err record_check(struct check_context *context, const repair_request *req
     uint64_t seq;
 
     if (!is_record(key)) {
+        if (request->record == NULL && !request->give_up && is_of_totals(key))
+            return row_repair_check_version(context, TOP_REPAIR_VERSION);
         if (request->record == NULL && !request->give_up)
             return is_of_edges(key) ? row_repair_check_version(context, FAVORITE_REPAIR_VERSION)
                                     : ERR_OK;
@@ -145,10 +167,11 @@ static err admin_repair_row_check(struct check_context *context, ProtobufCMessag
                               "a key in hex digits, lower case",
                               text_shorten(context->arena, text));
     if (!may_go(&key))
-        return refuse_invalid(context->arena, context->refusal, "key",
-                              "a row of a table k, R, t, z, c, x, n, G or P; others see "
-                              "docs/runbooks/HoldfastRowsUnreadable.md",
-                              text_shorten(context->arena, text));
+        return refuse_invalid(
+            context->arena, context->refusal, "key",
+            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T or K; others see "
+            "docs/runbooks/HoldfastRowsUnreadable.md",
+            text_shorten(context->arena, text));
     e = end_check(context, request, &key);
     return e == ERR_OK ? record_check(context, request, &key) : e;
 }
@@ -166,6 +189,8 @@ static bool can_repair(const struct apply_context *context, const struct row_key
         return context->version >= RECORD_REPAIR_VERSION && record_key_parse(key, &other, &seq);
     if (is_of_edges(key))
         return context->version >= FAVORITE_REPAIR_VERSION;
+    if (is_of_totals(key))
+        return context->version >= TOP_REPAIR_VERSION;
     if (key->bytes[0] != TABLE_CHANNEL)
         return true;
     if (context->version < CHANNEL_REPAIR_VERSION || !channel_repair_sound(key, request->other_end))
@@ -223,7 +248,8 @@ static err edges_make_again(struct apply_context *context, const struct row_key 
 {
     struct favorite_repair repair;
 
-    err e = favorite_repair(context, row_key_slice(key), &repair);
+    err e = is_of_totals(key) ? top_repair(context, row_key_slice(key), &repair)
+                              : favorite_repair(context, row_key_slice(key), &repair);
     if (e != ERR_OK)
         return e;
     if (repair.wants != NULL)
@@ -258,7 +284,7 @@ static err admin_repair_row_handle(struct apply_context *context, const Protobuf
     response->row = repaired_row(arena, row_key_slice(&key), value);
     if (is_record(&key))
         return record_make_again(context, &key, request, response);
-    if (is_of_edges(&key))
+    if (is_of_edges(&key) || is_of_totals(&key))
         return edges_make_again(context, &key, response);
     if (key.bytes[0] == TABLE_CHANNEL)
         return make_again(context, &key, request, response);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/definition.pb-c.h"
+#include "node/core/top/pull_item.h"
 
 void fixture_define(struct fixture *f, const struct fixture_collection *collection)
 {
@@ -175,11 +176,11 @@ static void check_counts(struct fixture *f, const struct favorite_key *key, stru
 {
     struct favorite_key wanted = *key;
     struct favorites_row own;
-    uint64_t count;
+    struct partial_row partial;
 
     if (bytes.data[0] == TABLE_PARTIAL) {
-        assert_int_equal(partial_row_decode(value, &count), ERR_OK);
-        assert_int_equal(count, count_rows(f, TABLE_FAVORER, &wanted));
+        assert_int_equal(partial_row_decode(value, &partial), ERR_OK);
+        assert_int_equal(partial.count, count_rows(f, TABLE_FAVORER, &wanted));
         return;
     }
     assert_int_equal(favorites_row_decode(value, &own), ERR_OK);
@@ -209,4 +210,43 @@ void fixture_check_edges(struct fixture *f)
             check_counts(f, &key, bytes, value);
     }
     assert_int_equal(edges, listed);
+}
+
+void fixture_take_totals(struct fixture *f)
+{
+    Holdfast__Internal__V1__PullPartialsRequest pull =
+        HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
+    Holdfast__Internal__V1__TakePartialsRequest take =
+        HOLDFAST__INTERNAL__V1__TAKE_PARTIALS_REQUEST__INIT;
+    Holdfast__Internal__V1__PulledPart part = HOLDFAST__INTERNAL__V1__PULLED_PART__INIT;
+    Holdfast__Internal__V1__PulledPart *parts[] = { &part };
+    Holdfast__Internal__V1__GetPulledRequest pulled =
+        HOLDFAST__INTERNAL__V1__GET_PULLED_REQUEST__INIT;
+    Holdfast__Internal__V1__GetShardTopRequest top =
+        HOLDFAST__INTERNAL__V1__GET_SHARD_TOP_REQUEST__INIT;
+    const struct pull_home home = { .home = f->shard };
+    struct buf homes = { 0 }, items = { 0 };
+    struct pull_part told;
+
+    pull_home_encode(&home, &homes);
+    pull.shard = take.shard = pulled.shard = top.shard = part.source = f->shard;
+    pull.homes = (ProtobufCBinaryData){ homes.size, homes.data };
+    const Holdfast__Internal__V1__PullPartialsResponse *response =
+        fixture_read(f, METHOD_PULL_PARTIALS, &pull.base);
+    assert_non_null(response);
+    struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
+    assert_true(pull_part_next(&reader, &told));
+    buf_append(&items, told.items.data, told.items.size);
+    part.items = (ProtobufCBinaryData){ items.size, items.data };
+    part.to_epoch = told.to.epoch;
+    part.to_counter = told.to.counter;
+    take.parts = parts;
+    take.n_parts = 1;
+    take.sweep = 8;
+    assert_non_null(fixture_mutate(f, METHOD_TAKE_PARTIALS, &take.base));
+    (void)fixture_read(f, METHOD_GET_PULLED, &pulled.base);
+    top.limit = 3;
+    (void)fixture_read(f, METHOD_GET_SHARD_TOP, &top.base);
+    buf_deinit(&homes);
+    buf_deinit(&items);
 }

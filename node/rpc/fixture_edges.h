@@ -42,6 +42,9 @@ uint64_t fixture_partial(struct fixture *f, const char *collection, const char *
 /* NULL: refused. */
 const Holdfast__V1__FavoriteStatus *fixture_status(struct fixture *f, const char *player,
                                                    const char *target);
+/* Pulls what the shard's own players favorited, of targets whose home it is, and logs it there;
+ * then reads what is told of that. */
+void fixture_take_totals(struct fixture *f);
 /* All rows of edges fit each other: lists, targets and counts are those of the edges. Looks at the
  * database, after a checkpoint. */
 void fixture_check_edges(struct fixture *f);

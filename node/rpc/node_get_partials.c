@@ -24,7 +24,9 @@ static err node_get_partials_read(struct read_context *context, const ProtobufCM
     response->counts = arena_alloc(context->arena, sizeof(uint64_t) * request->n_target_ids);
     for (size_t i = 0; i < request->n_target_ids; i++) {
         edge.target = slice_from_text(request->target_ids[i]);
-        e = partial_find(context->state, &edge, context->need, &response->counts[i]);
+        struct partial_row row;
+        e = partial_find(context->state, &edge, context->need, &row);
+        response->counts[i] = row.count;
         if (e == ERR_CORRUPT)
             e = read_damaged(context, PARTIAL_DAMAGE);
         if (e == ERR_NEED || result == ERR_OK)

@@ -16,6 +16,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/rows/rows.h"
+#include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_nonsense.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/hex.h"
@@ -379,12 +380,28 @@ static void read_favorites(struct fixture *f, const char *player)
     (void)fixture_read(f, METHOD_GET_PARTIALS, &partials.base);
 }
 
+/* A target whose home is the shard. */
+static void favorite_at_home(struct fixture *f, const char *player)
+{
+    char target[16];
+
+    for (uint32_t i = 0;; i++) {
+        snprintf(target, sizeof target, "home%u", i);
+        if (target_home(2, slice_from_text(target), FIXTURE_SHARDS) != f->shard)
+            continue;
+        favorite(f, player, target, true);
+        return;
+    }
+}
+
 static void populate(struct world *w)
 {
     struct fixture *f = w->home;
 
     define(w, 10);
     favorite_all(f, w->ann);
+    favorite_at_home(f, w->ann);
+    fixture_take_totals(f);
     assert_non_null(grant(w, f, w->bob, NULL));
     assert_non_null(grant(w, on(w, 1), w->carl, NULL));
     assert_non_null(grant(w, f, w->ann, "claim:first"));
@@ -431,6 +448,7 @@ static void want_everything(struct world *w)
     favorite_all(f, w->ann);
     favorite(f, w->ann, "tetris", false);
     read_favorites(f, w->ann);
+    fixture_take_totals(f);
     reverse(f, w->ann, "claim:second");
     reverse(f, w->ann, "claim:closed");
     reserve(w, f, w->ann, "claim:again");
@@ -587,7 +605,9 @@ static bool works_again(char table, enum spoiling how)
 {
     bool shards = table == TABLE_CHANNEL || table == TABLE_OUTBOX || table == TABLE_INBOX ||
                   table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION ||
-                  table == TABLE_COLLECTION || table == TABLE_FAVORER || table == TABLE_PARTIAL;
+                  table == TABLE_COLLECTION || table == TABLE_FAVORER || table == TABLE_PARTIAL ||
+                  table == TABLE_CHANGED || table == TABLE_PULLED || table == TABLE_SHARE ||
+                  table == TABLE_TALLY || table == TABLE_RANK;
 
     return !shards && how < SCATTERED;
 }

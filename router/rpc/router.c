@@ -5,6 +5,7 @@
 #include "router/core/refusal.h"
 #include "router/core/scatter.h"
 #include "router/rpc/count_gather.h"
+#include "router/rpc/top_gather.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/mint_book.h"
 #include "runtime/base/check.h"
@@ -22,6 +23,7 @@ void router_init(struct router *router, const struct router_options *options)
     router->registrations = rate_table_new();
     router->places = caller_shares_new();
     router->counts = counts_new(router);
+    router->tops = tops_new(router);
     admission_init(&router->admission, options->in_flight_max);
 }
 
@@ -34,6 +36,7 @@ void router_deinit(struct router *router)
     mint_book_free(router->mint);
     caller_shares_free(router->places);
     counts_free(router->counts);
+    tops_free(router->tops);
 }
 
 uint32_t router_in_flight(const struct router *router)

@@ -74,7 +74,8 @@ struct router {
     struct admission admission;
     struct session_guard guard;
     struct mint_book *mint;
-    struct counts *counts;      /* What is known of targets: count_gather.h. */
+    struct counts *counts;      /* What is known of targets: count_gather.h, */
+    struct tops *tops;          /* and of top lists: top_gather.h. */
     uint64_t mints_refused;     /* Calls that would make more than their key may. */
     struct rate_table *players; /* NULL: no limit. */
     struct rate_table *registrations;

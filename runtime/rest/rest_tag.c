@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "holdfast/v1/favorites.pb-c.h"
 #include "rest/rest_tables.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 
 /* ---- of an answer ---- */
 
@@ -60,6 +62,25 @@ static bool tag_of_count(const ProtobufCMessage *count, char ret_tag[REST_TAG_BY
     return true;
 }
 
+/* Of what is in the list, and of nothing else: as_of moves while the list stays. */
+static bool tag_of_top(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
+{
+    const Holdfast__V1__GetTopResponse *top = (const void *)answer;
+    struct hash128 hash = { 0 };
+    uint8_t count[8];
+
+    if (answer->descriptor != &holdfast__v1__get_top_response__descriptor || top->stale)
+        return false;
+    for (size_t i = 0; i < top->n_entries; i++) {
+        store_u64(count, top->entries[i]->count);
+        hash = hash_chain(hash, (struct slice){ count, sizeof count },
+                          slice_from_text(top->entries[i]->target_id));
+    }
+    hash = hash_chain(hash, slice_from_text(top->window), (struct slice){ 0 });
+    snprintf(ret_tag, REST_TAG_BYTES, "W/\"t%016" PRIx64 "\"", load_u64(hash.bytes));
+    return true;
+}
+
 bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
 {
     const ProtobufCMessage *profile = find_message(answer, "profile");
@@ -71,7 +92,7 @@ bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
     const void *found = find_value(answer, "as_of", PROTOBUF_C_TYPE_STRING);
     const char *as_of = found != NULL ? *(char *const *)found : NULL;
     if (as_of == NULL || as_of[0] == 0)
-        return tag_of_count(find_message(answer, "count"), ret_tag);
+        return tag_of_top(answer, ret_tag) || tag_of_count(find_message(answer, "count"), ret_tag);
     CHECK(strlen(as_of) < AS_OF_TEXT_SIZE);
     snprintf(ret_tag, REST_TAG_BYTES, "W/\"%s\"", as_of);
     return true;
@@ -108,7 +129,8 @@ uint32_t rest_keep_s(enum method_id method, const ProtobufCMessage *request,
                      const ProtobufCMessage *answer)
 {
     if (kept_s[method] == 0 || answer == NULL || is_set(request, "fresh") ||
-        is_set(find_message(answer, "count"), "stale") || has_stale_part(answer))
+        is_set(answer, "stale") || is_set(find_message(answer, "count"), "stale") ||
+        has_stale_part(answer))
         return 0;
     return kept_s[method];
 }

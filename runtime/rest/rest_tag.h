@@ -18,7 +18,8 @@
  * `W/"c1.…"`: the token `as_of`, where there is no version, or where it does not tell all: mail
  * comes without a new version. The state that was read is the same while the token is, but it also
  * changes with what else the shard does, so it is a weak one. `W/"n12"`: the count, of a
- * TargetCount that is not stale: whenever it was read, it is the same. False: the answer has no
+ * TargetCount that is not stale: whenever it was read, it is the same. `W/"t…"`: what a top list
+ * holds, if it is not stale. False: the answer has no
  * tag.
  */
 bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES]);

@@ -24,7 +24,7 @@ ROUTES = api.TABLES.routes()
 STREAMS = [method for method, route in ROUTES.items() if route == "STREAM"]
 ADMIN = "system:admin"
 # A player's token may ask them, and they know no field player_id.
-OF_NO_PLAYER = {"FavoritesService/GetCount", "FavoritesService/BatchGetCounts"}
+OF_NO_PLAYER = {"FavoritesService/GetCount", "FavoritesService/BatchGetCounts", "FavoritesService/GetTop"}
 FOR_EVERY_KEY = "AdminService/GetServiceInfo"
 MOVABLE = 3000  # Milliseconds; of calls that must not wait for an owner that is frozen.
 
@@ -600,6 +600,7 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", "FavoritesService/ListByTarget", {"targetId": "pong", "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/GetCount", {"targetId": "pong", "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/BatchGetCounts", {"targetIds": ["pong"], "collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/GetTop", {"collection": "none"})
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)

@@ -296,6 +296,10 @@ class Rest(ClusterTest):
         counts = self.good("BatchGetCounts_2", query={"game_ids": ["a/b é", "c"], "fresh": "true"} | likes)["counts"]
         self.assertEqual([each.get("count", 0) for each in counts], [1, 0])
         self.assertEqual(self.good("BatchGetCounts", None, {"targetIds": ["a/b é", "c"]} | likes)["counts"], counts)
+        for route in ("GetTop", "GetTop_2"):
+            wait_for("the top list", lambda route=route: self.route(route, query={"limit": "1"} | likes)[2].get("entries"))
+            top = self.good(route, query={"limit": "1", "window": "7d"} | likes)
+            self.assertEqual((top["entries"], top["window"]), ([{"targetId": "a/b é", "count": 1}], "7d"))
         gone = self.good("Unfavorite_2", {"target_id": "a/b é"}, query={"player_id": ada} | likes,
                          headers={"idempotency-key": uuid7()})
         self.assertNotIn("favorited", gone["status"])

@@ -93,7 +93,8 @@ static void ask_change(struct sim *sim, uint32_t server, uint32_t player, uint32
 static void ask_read(struct sim *sim, uint32_t server, uint32_t player, uint32_t method)
 {
     const struct favorites_sim *favorites = favorites_of(sim);
-    bool of_shard = method == METHOD_GET_PARTIALS || method == METHOD_LIST_BY_TARGET;
+    bool of_shard = method == METHOD_GET_PARTIALS || method == METHOD_LIST_BY_TARGET ||
+                    method == METHOD_GET_SHARD_TOP;
     uint32_t about = of_shard ? (uint32_t)sim_between(sim, 0, sim->shard_count - 1) : player;
     struct sim_op *op = op_new(sim, server, about, method);
 
@@ -113,9 +114,9 @@ static bool any_is_defined(const struct sim *sim)
 
 void favorite_act(struct sim *sim, uint32_t server)
 {
-    static const uint32_t reads[] = { METHOD_LIST_FAVORITES, METHOD_LIST_FAVORITES,
+    static const uint32_t reads[] = { METHOD_LIST_FAVORITES,   METHOD_LIST_FAVORITES,
                                       METHOD_BATCH_GET_STATUS, METHOD_GET_PARTIALS,
-                                      METHOD_LIST_BY_TARGET };
+                                      METHOD_LIST_BY_TARGET,   METHOD_GET_SHARD_TOP };
 
     if (!favorite_runs(sim) || !sim->servers[server].registered || sim->quiet ||
         !sim_chance(sim, ACTS_PER_THOUSAND))
@@ -205,6 +206,19 @@ uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, 
     return count;
 }
 
+void favorite_hours_at(const struct sim *sim, const struct edge_step *edge, uint64_t index,
+                       struct hours *ret_hours)
+{
+    struct edge_step of = *edge;
+
+    *ret_hours = (struct hours){ 0 };
+    for (of.player = 0; of.player < sim->player_count; of.player++) {
+        const struct edge_step *step = favorite_edge_at(sim, &of, index);
+        if (step != NULL && step->favorited)
+            hours_add(ret_hours, hour_of(step->at_ms));
+    }
+}
+
 uint32_t favorite_edges_at(const struct sim *sim, const struct edge_step *edge, uint64_t index)
 {
     struct edge_step of = *edge;
@@ -277,15 +291,20 @@ static void check_rows(const struct change *c, const struct edge_step *edge)
     const char *const names[FAVORITE_TARGETS] = { "t0", "t1", "t2", "t3" };
     struct slice target = slice_from_text(names[edge->target]);
     struct favorites_row own = { 0 };
+    struct partial_row partial = { 0 };
     struct row_key key;
-    uint64_t count = 0;
+    struct hours hours;
 
     row_key_partial(&key, edge->number, target);
     struct slice value = row_of(c, &key);
-    if (value.size > 0 && partial_row_decode(value, &count) != ERR_OK)
+    if (value.size > 0 && partial_row_decode(value, &partial) != ERR_OK)
         model_fail(c, "a count cannot be read, of target", edge->target);
-    if (count != favorite_count_at(c->sim, edge, c->entry->index))
-        model_fail(c, "the edges to a target are counted as", count);
+    if (partial.count != favorite_count_at(c->sim, edge, c->entry->index))
+        model_fail(c, "the edges to a target are counted as", partial.count);
+    favorite_hours_at(c->sim, edge, c->entry->index, &hours);
+    if (memcmp(&hours, &partial.hours, sizeof hours) != 0)
+        model_fail(c, "edges are counted in other hours than they were made in, of target",
+                   edge->target);
     row_key_favorites(&key, c->op.entity, edge->number);
     value = row_of(c, &key);
     if (value.size > 0 && favorites_row_decode(value, &own) != ERR_OK)
@@ -350,6 +369,7 @@ void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
     if (made && favorite_edges_at(c->sim, &edge, c->entry->index) >= collection->edges_max)
         model_fail(c, "an edge above the collection's maximum of", collection->edges_max);
     edge.index = c->entry->index;
+    edge.dot = (struct source_dot){ c->entry->dot.epoch, c->entry->dot.counter };
     count_former(c, &edge, edge.place);
     if (applied)
         step_add(favorites, &edge);
@@ -397,7 +417,7 @@ static void add_row(struct sim *sim, uint32_t shard, const struct state_write *w
     struct favorite_row row = { 0 };
     struct favorites_row own = { 0 };
     struct favorite_key key;
-    uint64_t count = 0;
+    struct partial_row partial = { 0 };
     err e = ERR_OK;
 
     if (favorite_key_parse(write->key, &key) != ERR_OK)
@@ -410,7 +430,7 @@ static void add_row(struct sim *sim, uint32_t shard, const struct state_write *w
         e = favorites_row_decode(value, &own);
         break;
     case TABLE_PARTIAL:
-        e = partial_row_decode(value, &count);
+        e = partial_row_decode(value, &partial);
         break;
     case TABLE_FAVORED:
         sums->listed += key.part == FAVORED_EDGES;
@@ -426,7 +446,7 @@ static void add_row(struct sim *sim, uint32_t shard, const struct state_write *w
     sums->gone += row.ver > 0 && !row.favorited;
     sums->counted += own.edges;
     sums->counted_gone += own.gone;
-    sums->partial += count;
+    sums->partial += partial.count;
 }
 
 static uint64_t standing_in(const struct sim *sim, uint32_t shard)

@@ -2,6 +2,7 @@
 #ifndef TESTS_SIM_FAVORITE_MODEL_H
 #define TESTS_SIM_FAVORITE_MODEL_H
 
+#include "node/core/favorite/partial.h"
 #include "tests/sim/definition.h"
 #include "tests/sim/favorite.h"
 
@@ -11,6 +12,7 @@ struct edge_step {
     uint32_t place;  /* Of the collection's name. */
     uint64_t number; /* Of its definition. */
     uint64_t index;
+    struct source_dot dot; /* Of the entry. */
     uint64_t ver, at_ms;
     bool favorited;
 };
@@ -23,6 +25,7 @@ struct collections_life {
 };
 
 struct favorites_sim {
+    struct tops_sim *tops; /* Of top.c. */
     struct edge_step *steps;
     uint32_t step_count, step_capacity;
     struct collections_life *lives;
@@ -40,5 +43,9 @@ const struct edge_step *favorite_edge_at(const struct sim *sim, const struct edg
 uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
 uint32_t favorite_edges_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
 uint32_t favorite_target_of(const char *target);
+/* In which hours the edges were made that led to the target of `edge` as of an index: those that
+ * stand, by the entries that made them. */
+void favorite_hours_at(const struct sim *sim, const struct edge_step *edge, uint64_t index,
+                       struct hours *ret_hours);
 
 #endif

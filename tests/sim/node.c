@@ -11,6 +11,7 @@
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "tests/sim/goods.h"
+#include "tests/sim/top.h"
 
 #define TICK_MS         30u
 #define CHECK_EVERY     64u /* Steps of one shard, from one look at all of it to the next. */
@@ -574,7 +575,9 @@ static void on_tick(struct sim *sim, struct sim_node *node)
         struct slot *slot = &node->slots[i];
         if (slot->shard == NULL)
             continue;
-        node_step(sim, node, i, &(struct shard_event){ .type = SHARD_TICK });
+        node_step(
+            sim, node, i,
+            &(struct shard_event){ .type = SHARD_TICK, .pulled_ms = node_pulled_ms(node, i) });
         if (slot->shard == NULL)
             continue;
         if (sim_chance(sim, sim->evict)) {
@@ -594,6 +597,7 @@ static void on_tick(struct sim *sim, struct sim_node *node)
         confirm_records(sim, node);
     look_at_owners(sim, node);
     look_at_declined(sim, node);
+    node_pull(sim, node);
     node_later(sim, node, TICK_MS, (struct sim_event){ .kind = EV_NODE_TICK });
 }
 
@@ -755,6 +759,7 @@ void node_crash(struct sim *sim, struct sim_node *node)
     node->paused_until_ms = 0;
     for (uint32_t i = 0; i < NODE_CALLS_MAX; i++)
         call_end(&node->calls[i]);
+    node_pull_stop(node);
     node_disk_crash(sim, node);
     for (uint32_t i = 0; i < sim->node_count; i++) {
         if (!sim->cut[node->id][sim->nodes[i].id])
@@ -765,6 +770,7 @@ void node_crash(struct sim *sim, struct sim_node *node)
 
 void node_free(struct sim_node *node)
 {
+    node_pull_stop(node);
     for (uint32_t i = 0; i < SIM_SHARDS_MAX; i++) {
         struct slot *slot = &node->slots[i];
         if (slot->checkpoint_open)

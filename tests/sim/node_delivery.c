@@ -4,6 +4,7 @@
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "tests/sim/sim.h"
+#include "tests/sim/top.h"
 
 #define DEADLINE_MS 4000u
 #define LATE_MS_MAX 9000u
@@ -76,6 +77,10 @@ void node_delivery_event(struct sim *sim, struct sim_node *node, const struct si
 {
     struct reader reader = reader_from(buf_slice(&event->bytes));
 
+    if (event->number == SIM_PULL_NUMBER) {
+        node_pull_answered(sim, node, event);
+        return;
+    }
     if (event->kind == EV_CALL_FAILED) {
         delivered(sim, node, event, REPLY_UNKNOWN, (struct slice){ 0 });
         return;

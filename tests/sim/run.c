@@ -6,8 +6,10 @@
 #include "idl/method.h"
 #include "node/core/shard/request_shard.h"
 #include "runtime/base/check.h"
+#include "node/core/favorite/hours.h"
 #include "tests/sim/definition.h"
 #include "tests/sim/favorite.h"
+#include "tests/sim/top.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/workload.h"
 
@@ -17,6 +19,7 @@
 #define CALM_MS         1000u  /* Business as usual after the last trouble. */
 #define HEAL_MS_MAX     60000u /* All must be well by then. */
 #define UNUSED_MS       20000u
+#define FULL_HOUR_MS    6000u
 #define LOOK_MS         100u
 #define CONSERVATION_MS 1500u
 #define EVENTS_MAX      3000000u
@@ -58,6 +61,8 @@ struct sim *sim_new(uint64_t seed, const struct sim_switches *switches, bool ver
     sim->random.state = seed * 0x9e3779b97f4a7c15u + 1;
     sim->verbose = verbose;
     sim->now_ms = 1000;
+    if (favorite_runs(sim)) /* A full hour comes after some seconds: edges are counted by hours. */
+        sim->clock_ms = HOUR_MS - SIM_UNIX_MS % HOUR_MS - FULL_HOUR_MS;
     etcd_init(sim);
     trouble_choose(sim);
     sim->nodes = mem_zalloc(sizeof *sim->nodes * SIM_NODES_MAX);
@@ -100,6 +105,7 @@ void sim_free(struct sim *sim)
     }
     oracle_free(sim->oracle);
     definition_free_all(sim);
+    top_free_all(sim);
     favorite_free_all(sim);
     workload_free(sim->workload);
     etcd_deinit(sim);
@@ -253,7 +259,7 @@ static void heal(struct sim *sim)
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
         if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim) &&
-            full_owner(sim) == 0 && definition_pending(sim) == 0)
+            full_owner(sim) == 0 && definition_pending(sim) == 0 && top_pending(sim) == 0)
             break;
     }
     if (!oracle_converged(sim)) {
@@ -265,6 +271,8 @@ static void heal(struct sim *sim)
                  oracle_pending(sim));
     } else if (definition_pending(sim) > 0) {
         sim_fail(sim, 0, "%u shards never follow the definitions", definition_pending(sim));
+    } else if (top_pending(sim) > 0) {
+        sim_fail(sim, 0, "%u totals never come to what their edges add up to", top_pending(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     } else if (full_owner(sim) != 0) {
@@ -326,6 +334,7 @@ void sim_run(struct sim *sim)
         held = run_until(sim, next_ms < end_ms ? next_ms : end_ms);
         conservation_check(sim);
         favorite_sum_up(sim);
+        top_check_rows(sim);
     }
 
     /* Clusters that hardly ever serve need longer to show anything. */
@@ -336,6 +345,7 @@ void sim_run(struct sim *sim)
         heal(sim);
     conservation_check(sim);
     favorite_sum_up(sim);
+    top_check_rows(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_ops(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)

@@ -305,6 +305,7 @@ struct sim_node {
     int64_t registered_revision;     /* Of etcd, when this life registered first; 0: it did not. */
     bool record_changed;             /* It is to be put again. */
     uint32_t owners[SIM_SHARDS_MAX]; /* Of shards, as it has heard from etcd; 0: never. */
+    struct puller *puller;           /* node_pull.c; NULL: none yet. */
 };
 
 /* ---- coordinators ---- */

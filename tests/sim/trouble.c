@@ -143,7 +143,7 @@ static void skew_clock(struct sim *sim)
 
 static void jump_clocks(struct sim *sim)
 {
-    if (sim->clock_ms > 0 || !sim_chance(sim, 150))
+    if (sim->counts.clock_jumps > 0 || !sim_chance(sim, 150))
         return;
     sim->counts.clock_jumps++;
     sim->clock_ms += JUMP_MS + sim_between(sim, 0, 120000);

@@ -22,8 +22,9 @@
  * 5: ids of kind `key:` are forgotten after a day; RepairRow settles a record of a channel that
  * cannot be read; ledger entries of a system tell whose API key asked; there are definitions.
  * 6: there are edges from players to targets; a DEFINE keeps the row of all collections.
+ * 7: partial counts know in which hours their edges were made; there are totals of targets.
  */
-#define APPLY_VERSION 6u
+#define APPLY_VERSION 7u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms
  * (UPGRADING.md). Every START of this program says at least this. */
 #define APPLY_VERSION_FLOOR 4u
@@ -44,6 +45,8 @@ void applier_set_version_max(struct applier *applier, uint32_t version_max);
 void applier_set_log(struct applier *applier, uint32_t version, uint64_t epoch);
 /* What reads are told of the replicas until it is set again. */
 void applier_set_members(struct applier *applier, const struct member_state *members);
+/* Until when other shards' counts are logged in this one, for reads (read_context). */
+void applier_set_pulled(struct applier *applier, int64_t pulled_ms);
 /* Where its memory for a step comes from; borrowed. */
 void applier_set_arenas(struct applier *applier, struct arena_pool *arenas);
 /* At the end of a step: gives that memory back. Outcomes are gone after it. */

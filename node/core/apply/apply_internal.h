@@ -26,6 +26,7 @@ struct applier {
     struct damage damage; /* Found by the last apply or read. */
     struct auditor auditor;
     struct member_state members;
+    int64_t pulled_ms;
     uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
     uint64_t keys_from_ms;  /* No `key:` id that is kept was decided earlier; 0: not known. */
 };

@@ -100,6 +100,11 @@ static void close_cursor(struct arena *arena, const ProtobufCMessage *message,
         *next = page_cursor_print(message, *next, arena);
 }
 
+void applier_set_pulled(struct applier *applier, int64_t pulled_ms)
+{
+    applier->pulled_ms = pulled_ms;
+}
+
 err applier_read(struct applier *applier, uint32_t method, struct slice request,
                  uint64_t now_unix_ms, struct arena *arena, struct need *need, struct buf *out,
                  struct refusal *ret_refusal)
@@ -116,6 +121,7 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
         .as_of = applier->meta.applied_dot,
         .members = applier->members,
         .now_unix_ms = now_unix_ms,
+        .pulled_ms = applier->pulled_ms,
         .refusal = ret_refusal,
         .damage = &applier->damage,
     };

@@ -123,18 +123,6 @@ err favorites_find(struct state *state, const struct favorite_key *edge, struct 
     return row_read(found, favorites_row_decode(value, ret_row));
 }
 
-err partial_find(struct state *state, const struct favorite_key *edge, struct need *need,
-                 uint64_t *ret_count)
-{
-    struct row_key key;
-    struct slice value = { 0 };
-
-    *ret_count = 0;
-    row_key_partial(&key, edge->collection, edge->target);
-    enum state_found found = row_find(state, &key, need, &value);
-    return row_read(found, partial_row_decode(value, ret_count));
-}
-
 static void put(struct apply_context *context, const struct row_key *key)
 {
     state_put(context->state, row_key_slice(key), buf_slice(context->scratch));
@@ -163,7 +151,7 @@ struct change {
     struct favorite_key edge;
     struct favorite_row row;  /* As it stands; `ver` 0: there is none. */
     struct favorites_row own; /* The player's, in this collection. */
-    uint64_t partial;
+    struct partial_row partial;
 };
 
 static bool was_there(const struct change *c)
@@ -192,7 +180,7 @@ static err load(struct change *c)
         return apply_damaged(context, entity, FAVORITES_DAMAGE);
     if (was_there(c) && !c->row.favorited && c->own.gone == 0)
         return apply_damaged(context, entity, FAVORITES_DAMAGE);
-    if (c->row.favorited && c->partial == 0)
+    if (c->row.favorited && c->partial.count == 0)
         return apply_damaged(context, (struct slice){ 0 }, PARTIAL_DAMAGE);
     return ERR_OK;
 }
@@ -249,19 +237,20 @@ static void favorer_change(struct change *c, bool stands)
     put(c->context, &key);
 }
 
+/* An edge that goes is taken from the hour in which it was made: `at_ms` of its row. */
 static void partial_change(struct change *c, bool rises)
 {
-    struct row_key key;
+    uint32_t made = hour_of(c->row.at_ms);
 
-    c->partial += rises ? 1u : UINT64_MAX;
-    row_key_partial(&key, c->edge.collection, c->edge.target);
-    if (c->partial == 0) {
-        state_delete(c->context->state, row_key_slice(&key));
-        return;
-    }
-    buf_clear(c->context->scratch);
-    partial_row_encode(c->partial, c->context->scratch);
-    put(c->context, &key);
+    c->partial.count += rises ? 1u : UINT64_MAX;
+    hours_prune(&c->partial.hours, hour_of(c->context->owner_ms));
+    if (c->context->version < TOP_APPLY_VERSION)
+        c->partial.hours = (struct hours){ 0 };
+    else if (rises)
+        hours_add(&c->partial.hours, made);
+    else
+        hours_remove(&c->partial.hours, made);
+    partial_store(c->context, &c->edge, &c->partial);
 }
 
 struct oldest {

@@ -10,7 +10,7 @@
 
 #include "holdfast/v1/favorites.pb-c.h"
 #include "node/core/definition/collection.h"
-#include "node/core/favorite/favorite_row.h"
+#include "node/core/favorite/partial.h"
 
 #define FAVORITE_GONE_MAX 1000u
 #define FAVORITE_VER_MAX  9007199254740991ull /* 2^53 - 1: exact in every JSON reader. */
@@ -51,8 +51,6 @@ NODISCARD err favorite_find(struct state *state, const struct favorite_key *edge
                             struct favorite_row *ret_row);
 NODISCARD err favorites_find(struct state *state, const struct favorite_key *edge,
                              struct need *need, struct favorites_row *ret_row);
-NODISCARD err partial_find(struct state *state, const struct favorite_key *edge, struct need *need,
-                           uint64_t *ret_count);
 void favorites_store(struct apply_context *context, const struct favorite_key *edge,
                      const struct favorites_row *row);
 

@@ -95,7 +95,7 @@ static bool is_entity(struct slice entity)
     return entity.size <= ENTITY_BYTES_MAX && entity_has_kind(entity);
 }
 
-static bool is_target(struct slice target)
+bool target_is_sound(struct slice target)
 {
     return target.size > 0 && target.size <= TARGET_ID_MAX && text_is_clean(target);
 }
@@ -122,7 +122,7 @@ static bool read_key(struct reader *reader, enum table table, struct favorite_ke
         key->target = read_rest(reader);
     }
     return (table == TABLE_PARTIAL || is_entity(key->entity)) &&
-           (table == TABLE_FAVORITES || is_target(key->target)) && key->collection != 0;
+           (table == TABLE_FAVORITES || target_is_sound(key->target)) && key->collection != 0;
 }
 
 err favorite_key_parse(struct slice bytes, struct favorite_key *ret_key)
@@ -165,16 +165,4 @@ err favorer_row_decode(struct slice key, struct slice value, struct favorite_key
     if (number_decode(value, ret_at_ms) != ERR_OK)
         return ERR_CORRUPT;
     return favorite_key_parse(key, ret_key);
-}
-
-void partial_row_encode(uint64_t count, struct buf *out)
-{
-    number_encode(count, out);
-}
-
-err partial_row_decode(struct slice value, uint64_t *ret_count)
-{
-    if (number_decode(value, ret_count) != ERR_OK || *ret_count == 0)
-        return ERR_CORRUPT;
-    return ERR_OK;
 }

@@ -41,6 +41,8 @@ struct favorite_key {
     uint64_t at_ms; /* Of TABLE_FAVORED. */
     struct slice target;
 };
+/* Whether it could be a target's id. */
+bool target_is_sound(struct slice target);
 /* Of TABLE_FAVORITE, TABLE_FAVORITES, TABLE_FAVORED, TABLE_FAVORER or TABLE_PARTIAL. */
 NODISCARD err favorite_key_parse(struct slice key, struct favorite_key *ret_key);
 
@@ -52,8 +54,5 @@ NODISCARD err favored_row_decode(struct slice key, struct slice value, struct fa
 void favorer_row_encode(uint64_t at_ms, struct buf *out);
 NODISCARD err favorer_row_decode(struct slice key, struct slice value, struct favorite_key *ret_key,
                                  uint64_t *ret_at_ms);
-/* TABLE_PARTIAL: how many, at least 1. */
-void partial_row_encode(uint64_t count, struct buf *out);
-NODISCARD err partial_row_decode(struct slice value, uint64_t *ret_count);
 
 #endif

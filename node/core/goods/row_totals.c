@@ -283,6 +283,11 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_FAVORED:
     case TABLE_FAVORER:
     case TABLE_PARTIAL:
+    case TABLE_CHANGED:
+    case TABLE_PULLED:
+    case TABLE_SHARE:
+    case TABLE_TALLY:
+    case TABLE_RANK:
     case TABLE_TIMER:
     case TABLE_META:
         break;

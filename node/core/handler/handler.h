@@ -174,6 +174,8 @@ struct read_context {
     struct dot as_of;     /* What the state includes: as_of_text. */
     struct member_state members;
     uint64_t now_unix_ms;
+    int64_t pulled_ms; /* Every shard's counts are logged here as of then (node/core/top); 0:
+                          unknown. */
     struct refusal *refusal;
     struct damage *damage;
 };

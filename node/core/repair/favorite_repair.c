@@ -141,22 +141,26 @@ struct counting {
     struct arena *arena;
     uint64_t count;
     struct slice last;
+    struct hours *hours; /* In which they were made: of rows of TABLE_FAVORER. NULL: not asked. */
 };
 
 static bool count_row(void *user, struct slice key, struct slice value)
 {
     struct counting *counting = user;
+    struct favorite_key edge;
+    uint64_t at_ms;
 
-    (void)value;
+    if (counting->hours != NULL && favorer_row_decode(key, value, &edge, &at_ms) == ERR_OK)
+        hours_add(counting->hours, hour_of(at_ms));
     counting->count++;
     counting->last = arena_copy(counting->arena, key);
     return true;
 }
 
 static err count_rows(struct apply_context *context, const struct row_key *prefix,
-                      uint64_t *ret_count)
+                      struct hours *hours, uint64_t *ret_count)
 {
-    struct counting counting = { .arena = context->arena };
+    struct counting counting = { .arena = context->arena, .hours = hours };
     uint64_t before;
 
     do {
@@ -180,10 +184,10 @@ static err count_own(struct making *m)
     uint64_t edges, gone;
 
     row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_EDGES);
-    err e = count_rows(m->context, &prefix, &edges);
+    err e = count_rows(m->context, &prefix, NULL, &edges);
     row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_GONE);
     if (e == ERR_OK)
-        e = count_rows(m->context, &prefix, &gone);
+        e = count_rows(m->context, &prefix, NULL, &gone);
     if (e != ERR_OK)
         return e;
     const struct favorites_row own = { (uint32_t)edges, (uint32_t)gone };
@@ -195,17 +199,18 @@ static err count_own(struct making *m)
 
 static err count_partial(struct making *m)
 {
+    struct partial_row row = { 0 };
     struct row_key prefix;
-    uint64_t count;
 
     row_key_favorer_prefix(&prefix, m->edge.collection, m->edge.target);
-    err e = count_rows(m->context, &prefix, &count);
+    err e = count_rows(m->context, &prefix, &row.hours, &row.count);
     if (e != ERR_OK)
         return e;
-    if (count == 0)
-        return drop(m);
-    partial_row_encode(count, fresh(m));
-    return put(m);
+    if (m->context->version < TOP_APPLY_VERSION)
+        row.hours = (struct hours){ 0 };
+    m->repair->dropped = row.count == 0;
+    partial_store(m->context, &m->edge, &row);
+    return ERR_OK;
 }
 
 err favorite_repair(struct apply_context *context, struct slice key,

@@ -16,6 +16,7 @@
 #include "node/core/profile/profile.h"
 #include "node/core/receipt/receipt.h"
 #include "node/core/rows/rows.h"
+#include "node/core/top/top_row.h"
 #include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
 
@@ -200,9 +201,49 @@ static bool check_favorer(struct look *look)
 
 static bool check_partial(struct look *look)
 {
-    uint64_t count;
-    return is(look, partial_row_decode(look->value, &count) == ERR_OK && has_favorite_key(look),
+    struct partial_row row;
+    return is(look, partial_row_decode(look->value, &row) == ERR_OK && has_favorite_key(look),
               PARTIAL_DAMAGE);
+}
+
+static bool check_changed(struct look *look)
+{
+    struct changed_row row;
+    return is(look, changed_row_decode(look->key, look->value, &row) == ERR_OK, CHANGED_DAMAGE);
+}
+
+static bool check_pulled(struct look *look)
+{
+    uint32_t source;
+    struct source_dot dot;
+    return is(look, pulled_row_decode(look->key, look->value, &source, &dot) == ERR_OK,
+              PULLED_DAMAGE);
+}
+
+static bool has_top_key(const struct look *look)
+{
+    struct top_key unused;
+    return top_key_parse(look->key, &unused) == ERR_OK;
+}
+
+static bool check_share(struct look *look)
+{
+    struct share_row row;
+    return is(look, share_row_decode(look->value, &row) == ERR_OK && has_top_key(look),
+              SHARE_DAMAGE);
+}
+
+static bool check_tally(struct look *look)
+{
+    struct tally_row row;
+    return is(look, tally_row_decode(look->value, &row) == ERR_OK && has_top_key(look),
+              TALLY_DAMAGE);
+}
+
+static bool check_rank(struct look *look)
+{
+    struct top_key key;
+    return is(look, rank_row_decode(look->key, look->value, &key) == ERR_OK, RANK_DAMAGE);
 }
 
 static bool check_timer(struct look *look)

@@ -457,6 +457,11 @@ static struct rule rule_of(struct slice key)
     case TABLE_COLLECTION:
     case TABLE_FAVORER:
     case TABLE_PARTIAL:
+    case TABLE_CHANGED:
+    case TABLE_PULLED:
+    case TABLE_SHARE:
+    case TABLE_TALLY:
+    case TABLE_RANK:
     case TABLE_META:
     case TABLE_NOTE:
         break;

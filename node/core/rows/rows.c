@@ -155,6 +155,66 @@ void row_key_partial(struct row_key *key, uint64_t collection, struct slice targ
     key_add(key, target);
 }
 
+void row_key_changed_prefix(struct row_key *key, uint32_t home)
+{
+    CHECK(home <= UINT16_MAX);
+    key_begin(key, TABLE_CHANGED);
+    key_add_be(key, home, 2);
+}
+
+void row_key_changed_add_dot(struct row_key *key, uint64_t epoch, uint64_t counter)
+{
+    key_add_be(key, epoch, 8);
+    key_add_be(key, counter, 8);
+}
+
+void row_key_changed_add(struct row_key *key, uint64_t collection, struct slice target)
+{
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+}
+
+void row_key_pulled(struct row_key *key, uint32_t source)
+{
+    CHECK(source <= UINT16_MAX);
+    key_begin(key, TABLE_PULLED);
+    key_add_be(key, source, 2);
+}
+
+void row_key_share_prefix(struct row_key *key, uint64_t collection, struct slice target)
+{
+    key_begin(key, TABLE_SHARE);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+    key_add_be(key, 0, 1);
+}
+
+void row_key_share_add(struct row_key *key, uint32_t source)
+{
+    CHECK(source <= UINT16_MAX);
+    key_add_be(key, source, 2);
+}
+
+void row_key_tally(struct row_key *key, uint64_t collection, struct slice target)
+{
+    key_begin(key, TABLE_TALLY);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+}
+
+void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window)
+{
+    key_begin(key, TABLE_RANK);
+    key_add_be(key, collection, 8);
+    key_add_be(key, (uint8_t)window, 1);
+}
+
+void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target)
+{
+    key_add_be(key, ~count, 8);
+    key_add(key, target);
+}
+
 void row_key_keyed(struct row_key *key, uint64_t decided_at_ms, struct slice entity,
                    struct slice op_id)
 {

@@ -77,6 +77,19 @@ void row_key_favored_add(struct row_key *key, char part, uint64_t at_ms, struct 
 void row_key_favorer_prefix(struct row_key *key, uint64_t collection, struct slice target);
 void row_key_favorer_add(struct row_key *key, struct slice entity);
 void row_key_partial(struct row_key *key, uint64_t collection, struct slice target);
+/* Notes that a partial changed, for its home: all for that home share the prefix, then come an
+ * entry's epoch and counter, then what changed. */
+void row_key_changed_prefix(struct row_key *key, uint32_t home);
+void row_key_changed_add_dot(struct row_key *key, uint64_t epoch, uint64_t counter);
+void row_key_changed_add(struct row_key *key, uint64_t collection, struct slice target);
+/* Of totals, in the home of a target. */
+void row_key_pulled(struct row_key *key, uint32_t source);
+void row_key_share_prefix(struct row_key *key, uint64_t collection, struct slice target);
+void row_key_share_add(struct row_key *key, uint32_t source);
+void row_key_tally(struct row_key *key, uint64_t collection, struct slice target);
+/* A top list shares this prefix; the highest counts come first, at one count by target. */
+void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window);
+void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target);
 /* The last key that an operation of this millisecond could have, and what follows it. */
 void row_key_operation_bound(struct row_key *key, uint64_t ms);
 /* Of a key of TABLE_OPERATION. */

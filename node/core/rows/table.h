@@ -66,8 +66,18 @@
     X(FAVORED,     favored,     'g', FIRST,  TEXT, ENTITY, NO,  USE,    LOAD,   ROWS) \
     /* collection, target, 0, entity -> since when. */ \
     X(FAVORER,     favorer,     'G', NONE,   NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
-    /* collection, target -> how many edges of this shard lead to it. */ \
+    /* collection, target -> how many edges of this shard lead to it, and since which hours. */ \
     X(PARTIAL,     partial,     'P', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* home (u16 big-endian), epoch, counter, collection, target: that partial changed then. */ \
+    X(CHANGED,     changed,     'H', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* source (u16 big-endian) -> how far this home has logged that shard's partials. */ \
+    X(PULLED,      pulled,      'U', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* collection, target, 0, source -> that shard's partial, as it was pulled. */ \
+    X(SHARE,       share,       'S', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* collection, target -> the sum of its shares. */ \
+    X(TALLY,       tally,       'T', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* collection, window, count (inverted), target: where a tally stands in a top list. */ \
+    X(RANK,        rank,        'K', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \
     X(TIMER,       timer,       't', TIMER,  NONE, ALWAYS, NO,  NEVER,  ABSENT, READ)
 

@@ -258,6 +258,7 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
         pass_to_rep(shard, REP_FLUSH, event, out);
         break;
     case SHARD_TICK:
+        applier_set_pulled(shard->applier, event->pulled_ms);
         pass_to_rep(shard, REP_TICK, event, out);
         shard_propose_due(shard, event, out);
         expire_waiting(shard, event, out);

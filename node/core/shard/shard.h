@@ -95,6 +95,7 @@ struct shard_event {
     uint32_t method;
     struct slice request;
     uint64_t deadline_ms; /* On the event clock. */
+    int64_t pulled_ms;    /* Of a SHARD_TICK: puller_pulled_ms (node/core/top). */
     bool stale;           /* A read that need not be confirmed. */
     bool failed;
     enum reply_status status;

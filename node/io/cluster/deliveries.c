@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "idl/method.h"
+#include "node/io/cluster/pulls.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 
@@ -35,6 +36,7 @@ struct deliveries {
     uint64_t calls_made;
     struct queue sending, answered;
     struct loop_hook hook;
+    struct pulls *pulls;
 };
 
 static void queue_add(struct queue *queue, struct delivery *delivery)
@@ -186,6 +188,11 @@ struct deliveries *deliveries_new(const struct deliveries_options *options)
 
     d->options = *options;
     loop_hook_init(&d->hook, options->loop, on_hook, d);
+    d->pulls = pulls_new(&(struct pulls_options){ .loop = options->loop,
+                                                  .registry = options->registry,
+                                                  .peers = options->peers,
+                                                  .calls = options->calls,
+                                                  .self = options->self });
     return d;
 }
 
@@ -198,13 +205,16 @@ void deliveries_free(struct deliveries *d)
         if (d->places[i] != NULL)
             delivery_free(d, d->places[i]);
     }
+    pulls_free(d->pulls);
     free(d->places);
     free(d);
 }
 
-void deliveries_set_workers(struct deliveries *d, struct workers *workers)
+void deliveries_set_workers(struct deliveries *d, struct workers *workers,
+                            struct shard_views *views)
 {
     d->workers = workers;
+    pulls_set_workers(d->pulls, workers, views);
 }
 
 void deliveries_send(struct deliveries *d, uint32_t from, const struct shard_delivery *sent,
@@ -231,7 +241,7 @@ bool deliveries_answer(struct deliveries *d, uint64_t call, const struct shard_r
     uint32_t place = (uint32_t)(call & ((1u << PLACE_BITS) - 1));
 
     if ((call & CALL_BIT) == 0)
-        return false;
+        return pulls_answer(d->pulls, call, reply, body);
     CHECK(place < d->place_count);
     struct delivery *delivery = d->places[place];
     if (delivery != NULL && delivery->call == call)

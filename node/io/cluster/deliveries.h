@@ -27,7 +27,9 @@ struct deliveries_options {
 struct deliveries *deliveries_new(const struct deliveries_options *options);
 /* NULL is allowed. After the calls object. */
 void deliveries_free(struct deliveries *deliveries);
-void deliveries_set_workers(struct deliveries *deliveries, struct workers *workers);
+/* With the calls of pulls.h, which go the same ways. NULL: it stops. */
+void deliveries_set_workers(struct deliveries *deliveries, struct workers *workers,
+                            struct shard_views *views);
 
 /* worker_ops.deliver: from shard `from`. The request is copied. Beyond DELIVERIES_MAX at once it is
  * dropped: the shard sends it again. */

@@ -526,7 +526,7 @@ static void start(void *user)
         open_links(node, cluster) != ERR_OK || make_workers(node, cluster) != ERR_OK)
         return;
     service_set_workers(node->service, node->workers);
-    deliveries_set_workers(node->deliveries, node->workers);
+    deliveries_set_workers(node->deliveries, node->workers, node->views);
     node_metrics_set_sources(node->node_metrics, node->views, node->store_log);
     node->state_metrics = state_metrics_new(node->metrics, node->views, node->db);
     node->peer_metrics = peer_metrics_new(node->metrics, node->views, registry_map(node->registry));
@@ -760,7 +760,7 @@ void node_free(struct node *node)
     if (node->service != NULL)
         service_set_workers(node->service, NULL);
     if (node->deliveries != NULL)
-        deliveries_set_workers(node->deliveries, NULL);
+        deliveries_set_workers(node->deliveries, NULL, NULL);
     node_metrics_clear_sources(node->node_metrics);
     state_metrics_clear(node->state_metrics);
     peer_metrics_clear(node->peer_metrics);

@@ -1,6 +1,7 @@
 #include "node/io/view/shard_view.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "runtime/base/check.h"
@@ -8,6 +9,7 @@
 struct shard_views {
     pthread_mutex_t lock;
     uint32_t count;
+    _Atomic int64_t *pulled; /* By shard. */
     struct shard_view views[];
 };
 
@@ -18,6 +20,7 @@ struct shard_views *shard_views_new(uint32_t shard_count)
 
     CHECK(pthread_mutex_init(&views->lock, NULL) == 0);
     views->count = shard_count;
+    views->pulled = mem_zalloc(sizeof *views->pulled * ((size_t)shard_count + 1));
     return views;
 }
 
@@ -26,12 +29,34 @@ void shard_views_free(struct shard_views *views)
     if (views == NULL)
         return;
     pthread_mutex_destroy(&views->lock);
+    free(views->pulled);
     free(views);
 }
 
 uint32_t shard_views_count(const struct shard_views *views)
 {
     return views->count;
+}
+
+void shard_views_set_pulled(struct shard_views *views, uint32_t shard, int64_t pulled_ms)
+{
+    CHECK(shard < views->count);
+    atomic_store_explicit(&views->pulled[shard], pulled_ms, memory_order_relaxed);
+}
+
+int64_t shard_views_pulled(const struct shard_views *views, uint32_t shard)
+{
+    CHECK(shard < views->count);
+    return atomic_load_explicit(&views->pulled[shard], memory_order_relaxed);
+}
+
+bool shard_views_serves(struct shard_views *views, uint32_t shard)
+{
+    CHECK(shard < views->count);
+    CHECK(pthread_mutex_lock(&views->lock) == 0);
+    bool serves = views->views[shard].held && views->views[shard].serving;
+    CHECK(pthread_mutex_unlock(&views->lock) == 0);
+    return serves;
 }
 
 static struct shard_view view_of(const struct shard *shard)

@@ -62,6 +62,12 @@ void shard_views_publish(struct shard_views *views, const struct shard *shard, u
 /* Held, but damaged and so not loaded: role is REP_DAMAGED, nothing else is known. */
 void shard_views_publish_damaged(struct shard_views *views, uint32_t shard);
 
+/* Any thread, without the lock: puller_pulled_ms of a shard (node/core/top/puller.h). */
+void shard_views_set_pulled(struct shard_views *views, uint32_t shard, int64_t pulled_ms);
+int64_t shard_views_pulled(const struct shard_views *views, uint32_t shard);
+/* Any thread: the shard is served here. */
+bool shard_views_serves(struct shard_views *views, uint32_t shard);
+
 /* Any thread. False: not held, `ret_view` is untouched. */
 bool shard_views_find(struct shard_views *views, uint32_t shard, struct shard_view *ret_view);
 /* Any thread: visits every held shard, by number, under the lock: no call into this module. */

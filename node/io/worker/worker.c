@@ -288,7 +288,8 @@ static void on_tick(void *user)
     worker_slow_tick(worker);
     follow_space(worker);
     for (uint32_t i = 0; i < worker->options.shard_count; i++) {
-        struct shard_event tick = { .type = SHARD_TICK };
+        struct shard_event tick = { .type = SHARD_TICK,
+                                    .pulled_ms = shard_views_pulled(worker->options.views, i) };
         if (worker->slots[i].shard != NULL)
             worker_step(worker, i, &tick);
     }

@@ -1,0 +1,137 @@
+#include "node/core/favorite/partial.h"
+
+#include <string.h>
+
+#include "node/core/codec/text_rule.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
+
+#define ROW_VERSION       2u
+#define ROW_VERSION_FIRST 1u /* The count alone. */
+
+void partial_row_encode(const struct partial_row *row, struct buf *out)
+{
+    if (row->changed.epoch == 0) {
+        buf_put_u8(out, ROW_VERSION_FIRST);
+        buf_put_u64(out, row->count);
+        return;
+    }
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u64(out, row->count);
+    buf_put_u64(out, row->changed.epoch);
+    buf_put_u64(out, row->changed.counter);
+    hours_encode(&row->hours, out);
+}
+
+err partial_row_decode(struct slice value, struct partial_row *ret_row)
+{
+    struct reader reader = reader_from(value);
+    uint8_t version = read_u8(&reader);
+
+    *ret_row = (struct partial_row){ .count = read_u64(&reader) };
+    if (version == ROW_VERSION) {
+        ret_row->changed.epoch = read_u64(&reader);
+        ret_row->changed.counter = read_u64(&reader);
+        hours_read(&reader, &ret_row->hours);
+        reader.bad |= ret_row->changed.epoch == 0;
+    } else {
+        reader.bad |= version != ROW_VERSION_FIRST || ret_row->count == 0;
+    }
+    reader.bad |= hours_sum(&ret_row->hours, UINT32_MAX, UINT32_MAX) > ret_row->count;
+    return reader_finish(&reader) == ERR_OK ? ERR_OK : ERR_CORRUPT;
+}
+
+/* ---- notes ---- */
+void changed_key_after(struct row_key *key, uint32_t home, struct source_dot dot)
+{
+    row_key_changed_prefix(key, home);
+    row_key_changed_add_dot(key, dot.epoch, dot.counter);
+    row_key_changed_add(key, UINT64_MAX, (struct slice){ 0 }); /* No collection has that number. */
+}
+
+void changed_key(struct row_key *key, const struct changed_row *row)
+{
+    row_key_changed_prefix(key, row->home);
+    row_key_changed_add_dot(key, row->dot.epoch, row->dot.counter);
+    row_key_changed_add(key, row->collection, row->target);
+}
+
+err changed_row_decode(struct slice key, struct slice value, struct changed_row *ret_row)
+{
+    struct reader reader = reader_from(key);
+    bool known = read_u8(&reader) == TABLE_CHANGED;
+
+    ret_row->home = read_u16_be(&reader);
+    ret_row->dot.epoch = read_u64_be(&reader);
+    ret_row->dot.counter = read_u64_be(&reader);
+    ret_row->collection = read_u64_be(&reader);
+    ret_row->target = read_raw(&reader, reader_left(&reader));
+    if (!known || reader.bad || ret_row->dot.epoch == 0 || ret_row->collection == 0 ||
+        !target_is_sound(ret_row->target) || value.size != 1 || value.data[0] != CHANGED_ROW_VALUE)
+        return ERR_CORRUPT;
+    return ERR_OK;
+}
+
+uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_count)
+{
+    uint8_t name[sizeof collection + TARGET_ID_MAX];
+
+    CHECK(target.size <= TARGET_ID_MAX);
+    store_u64(name, collection);
+    memcpy(name + sizeof collection, target.data, target.size);
+    return shard_of_entity((struct slice){ name, sizeof collection + target.size }, shard_count);
+}
+
+/* ---- rows ---- */
+err partial_find(struct state *state, const struct favorite_key *edge, struct need *need,
+                 struct partial_row *ret_row)
+{
+    struct row_key key;
+    struct slice value = { 0 };
+
+    *ret_row = (struct partial_row){ 0 };
+    row_key_partial(&key, edge->collection, edge->target);
+    enum state_found found = row_find(state, &key, need, &value);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    return found == STATE_ABSENT ? ERR_OK : partial_row_decode(value, ret_row);
+}
+
+static void note(struct apply_context *context, const struct favorite_key *edge,
+                 struct partial_row *row)
+{
+    const uint8_t version = CHANGED_ROW_VALUE;
+    struct changed_row changed = {
+        .home = target_home(edge->collection, edge->target, context->op->shard_count),
+        .dot = row->changed,
+        .collection = edge->collection,
+        .target = edge->target,
+    };
+    struct row_key key;
+
+    if (row->changed.epoch > 0) {
+        changed_key(&key, &changed);
+        state_delete(context->state, row_key_slice(&key));
+    }
+    row->changed = (struct source_dot){ context->dot.epoch, context->dot.counter };
+    changed.dot = row->changed;
+    changed_key(&key, &changed);
+    state_put(context->state, row_key_slice(&key), (struct slice){ &version, 1 });
+}
+
+void partial_store(struct apply_context *context, const struct favorite_key *edge,
+                   struct partial_row *row)
+{
+    struct row_key key;
+
+    if (context->version >= TOP_APPLY_VERSION && context->op->shard_count > 0)
+        note(context, edge, row);
+    row_key_partial(&key, edge->collection, edge->target);
+    if (row->count == 0 && row->changed.epoch == 0) {
+        state_delete(context->state, row_key_slice(&key));
+        return;
+    }
+    buf_clear(context->scratch);
+    partial_row_encode(row, context->scratch);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+}

@@ -1,0 +1,58 @@
+/*
+ * partial: how many edges of this shard lead to a target, and since which hours; and the note, for
+ * the target's home, that this changed. The home of a target is the shard that adds up what all
+ * shards say of it (node/core/top). Values that are no such row are ERR_CORRUPT.
+ */
+#ifndef NODE_CORE_FAVORITE_PARTIAL_H
+#define NODE_CORE_FAVORITE_PARTIAL_H
+
+#include "node/core/favorite/favorite_row.h"
+#include "node/core/favorite/hours.h"
+#include "node/core/handler/handler.h"
+
+/* Since which apply version partials know their hours and are noted for their homes. */
+#define TOP_APPLY_VERSION 7u
+
+/* Of an entry. Along a log these rise, also where its owner changes. */
+struct source_dot {
+    uint64_t epoch, counter;
+};
+static inline bool source_dot_is_above(struct source_dot a, struct source_dot b)
+{
+    return a.epoch > b.epoch || (a.epoch == b.epoch && a.counter > b.counter);
+}
+
+/* TABLE_PARTIAL. Of a program before TOP_APPLY_VERSION: without a dot and hours. Since then it
+ * stays where its count is 0, as the note's other half. */
+struct partial_row {
+    uint64_t count;
+    struct source_dot changed; /* Zero: never since TOP_APPLY_VERSION. */
+    struct hours hours;
+};
+void partial_row_encode(const struct partial_row *row, struct buf *out);
+NODISCARD err partial_row_decode(struct slice value, struct partial_row *ret_row);
+
+/* TABLE_CHANGED. All of it stands in the key, and texts point into that; the value is this byte. */
+#define CHANGED_ROW_VALUE 1u
+struct changed_row {
+    uint32_t home;
+    struct source_dot dot;
+    uint64_t collection;
+    struct slice target;
+};
+void changed_key(struct row_key *key, const struct changed_row *row);
+/* Behind all that is noted for a home up to that dot. */
+void changed_key_after(struct row_key *key, uint32_t home, struct source_dot dot);
+NODISCARD err changed_row_decode(struct slice key, struct slice value, struct changed_row *ret_row);
+
+/* The shard that adds up what all shards say of a target. */
+uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_count);
+
+/* All zero if there is none. ERR_NEED; ERR_CORRUPT: the row cannot be read. */
+NODISCARD err partial_find(struct state *state, const struct favorite_key *edge, struct need *need,
+                           struct partial_row *ret_row);
+/* As changed by the entry that is applied: the home is told. */
+void partial_store(struct apply_context *context, const struct favorite_key *edge,
+                   struct partial_row *row);
+
+#endif

@@ -1,0 +1,127 @@
+#include "node/core/top/pull.h"
+
+#include <string.h>
+
+#include "node/core/codec/arena_proto.h"
+#include "node/core/handler/refusal.h"
+#include "node/core/top/top_row.h"
+
+#define NOTES_PAGE 256u
+
+/* One home's notes, then its items. */
+struct page {
+    struct read_context *context;
+    struct changed_row *notes;
+    uint32_t count;
+    bool more;
+};
+
+static bool take_note(void *user, struct slice key, struct slice value)
+{
+    struct page *page = user;
+    struct changed_row note;
+
+    if (page->count == NOTES_PAGE) {
+        page->more = true;
+        return false;
+    }
+    if (changed_row_decode(key, value, &note) != ERR_OK) {
+        damage_note(page->context->damage, (struct slice){ 0 }, CHANGED_DAMAGE);
+        return true;
+    }
+    note.target = arena_copy(page->context->arena, note.target);
+    page->notes[page->count++] = note;
+    return true;
+}
+
+static err read_notes(struct page *page, const struct pull_home *home)
+{
+    struct row_key prefix, after;
+
+    row_key_changed_prefix(&prefix, home->home);
+    changed_key_after(&after, home->home, home->after);
+    const struct state_range range = {
+        .prefix = row_key_slice(&prefix),
+        .after = row_key_slice(&after),
+        .limit = NOTES_PAGE + 1, /* One more, to know whether there is more. */
+    };
+    page->count = 0;
+    page->more = false;
+    return state_range_visit(page->context->state, &range, page->context->need, take_note, page);
+}
+
+static err item_of(struct page *page, const struct changed_row *note, struct buf *out)
+{
+    struct read_context *context = page->context;
+    const struct favorite_key edge = { .collection = note->collection, .target = note->target };
+    struct partial_row row;
+
+    err e = partial_find(context->state, &edge, context->need, &row);
+    if (e == ERR_CORRUPT) {
+        damage_note(context->damage, (struct slice){ 0 }, PARTIAL_DAMAGE);
+        return ERR_OK;
+    }
+    if (e != ERR_OK)
+        return e;
+    if (memcmp(&row.changed, &note->dot, sizeof note->dot) != 0)
+        return ERR_OK; /* A repair left the note alone; another one tells it. */
+    const struct pull_item item = {
+        .dot = note->dot,
+        .collection = note->collection,
+        .target = note->target,
+        .count = row.count,
+        .hours = row.hours,
+    };
+    pull_item_encode(&item, out);
+    return ERR_OK;
+}
+
+/* Every missing row is noted before ERR_NEED. */
+static err part_of(struct page *page, const struct pull_home *home, struct buf *items,
+                   struct pull_part *ret_part)
+{
+    err result = read_notes(page, home);
+
+    *ret_part = (struct pull_part){ .home = home->home, .more = page->more, .to = home->after };
+    for (uint32_t i = 0; i < page->count && result != ERR_CORRUPT; i++) {
+        if (items->size > PULL_PART_BYTES_MAX - PULL_ITEM_BYTES_MAX) {
+            ret_part->more = true;
+            break;
+        }
+        err e = item_of(page, &page->notes[i], items);
+        if (e != ERR_OK)
+            result = e;
+        ret_part->to = page->notes[i].dot;
+    }
+    ret_part->items = buf_slice(items);
+    return result;
+}
+
+err pull_read(struct read_context *context, struct slice homes, struct buf *out)
+{
+    struct page page = { .context = context };
+    struct reader reader = reader_from(homes);
+    struct buf items = { 0 };
+    struct pull_home home;
+    struct pull_part part;
+    size_t before = out->size;
+    err result = ERR_OK;
+
+    page.notes = arena_alloc(context->arena, NOTES_PAGE * sizeof *page.notes);
+    while (out->size - before <= PULL_BYTES_MAX - PULL_PART_BYTES_MAX &&
+           pull_home_next(&reader, &home)) {
+        reader.bad |= home.home >= context->shard_count;
+        buf_clear(&items);
+        err e = part_of(&page, &home, &items, &part);
+        if (e != ERR_OK)
+            result = e;
+        pull_part_encode(&part, out);
+    }
+    buf_deinit(&items);
+    if (reader.bad)
+        return refuse_invalid(context->arena, context->refusal, "homes",
+                              "homes as GetPulled tells them", "");
+    if (result != ERR_OK)
+        out->size = before;
+    return result;
+}

@@ -1,0 +1,439 @@
+#include "node/core/top/puller.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "runtime/base/arena.h"
+#include "runtime/base/check.h"
+#include "runtime/codec/proto_codec.h"
+
+typedef Holdfast__Internal__V1__TakePartialsRequest take_request;
+typedef Holdfast__Internal__V1__PulledPart pulled_part;
+
+enum phase { IDLE, LOOKING, PULLING, TAKING };
+
+/* One source's part of what a home is to log. */
+struct taken {
+    uint32_t source;
+    struct source_dot after, to;
+    uint32_t offset, size; /* In the home's bytes. */
+};
+
+struct home {
+    bool in_round;
+    bool known;                /* `logged` is what the home has logged. */
+    struct source_dot *logged; /* By source; NULL: never owned. */
+    /* Of the round under way. */
+    uint32_t answered; /* Sources that told all they had. */
+    bool more;
+    int64_t from_ms;  /* Of the source that was read first. */
+    uint32_t told_by; /* The source that told a part last, plus one: each tells one. */
+    struct buf bytes;
+    uint32_t items;
+    struct taken *taken; /* At most one a source. */
+    uint32_t taken_count;
+    /* Sweeping: since which hour, and behind which target. */
+    uint32_t hour;
+    bool sweeping;
+    struct buf swept;
+    int64_t pulled_ms;
+};
+
+struct slot {
+    uint64_t token; /* 0: free. */
+    uint32_t shard;
+    struct buf request;
+};
+
+struct puller {
+    uint32_t shard_count;
+    struct home *homes;
+    enum phase phase;
+    uint32_t next;  /* The shard that the phase comes to next. */
+    uint32_t first; /* Of the sources: each round begins with another. */
+    uint32_t hour;
+    uint64_t begun_ms;
+    bool more;
+    struct slot slots[PULLER_WINDOW];
+    uint32_t open;
+    uint64_t tokens;
+    struct puller_stats stats;
+};
+
+struct puller *puller_new(uint32_t shard_count)
+{
+    struct puller *puller = mem_zalloc(sizeof *puller);
+
+    puller->shard_count = shard_count;
+    puller->homes = mem_zalloc(shard_count * sizeof *puller->homes);
+    return puller;
+}
+
+void puller_free(struct puller *puller)
+{
+    if (puller == NULL)
+        return;
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        free(puller->homes[i].logged);
+        free(puller->homes[i].taken);
+        buf_deinit(&puller->homes[i].bytes);
+        buf_deinit(&puller->homes[i].swept);
+    }
+    for (uint32_t i = 0; i < PULLER_WINDOW; i++)
+        buf_deinit(&puller->slots[i].request);
+    free(puller->homes);
+    free(puller);
+}
+
+int64_t puller_pulled_ms(const struct puller *puller, uint32_t home)
+{
+    CHECK(home < puller->shard_count);
+    return puller->homes[home].pulled_ms;
+}
+
+struct puller_stats puller_stats(const struct puller *puller)
+{
+    return puller->stats;
+}
+
+bool puller_is_busy(const struct puller *puller)
+{
+    return puller->phase != IDLE;
+}
+
+/* ---- a round ---- */
+static void home_begin(struct puller *puller, struct home *home, bool owned)
+{
+    if (home->in_round && !owned)
+        home->known = false; /* Another owner may log what this node does not see. */
+    home->in_round = owned;
+    if (!owned)
+        return;
+    if (home->logged == NULL) {
+        home->logged = mem_zalloc(puller->shard_count * sizeof *home->logged);
+        home->taken = mem_zalloc(puller->shard_count * sizeof *home->taken);
+    }
+    if (home->hour == 0 || !home->known)
+        home->hour = puller->hour;
+    if (home->hour != puller->hour && !home->sweeping) {
+        home->sweeping = true;
+        home->hour = puller->hour;
+        buf_clear(&home->swept);
+    }
+    home->answered = home->items = home->taken_count = home->told_by = 0;
+    home->more = false;
+    home->from_ms = INT64_MAX;
+    buf_clear(&home->bytes);
+}
+
+static uint64_t next_begin(const struct puller *puller)
+{
+    return puller->begun_ms + (puller->more ? PULLER_AGAIN_MS : PULLER_EVERY_MS);
+}
+
+uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, const bool *owned)
+{
+    bool any = false;
+
+    if (puller->phase != IDLE || (puller->begun_ms > 0 && now_ms < next_begin(puller)))
+        return puller->phase != IDLE ? now_ms + PULLER_AGAIN_MS : next_begin(puller);
+    puller->begun_ms = now_ms;
+    puller->hour = hour_of(unix_ms);
+    puller->more = false;
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        home_begin(puller, &puller->homes[i], owned[i]);
+        any = any || owned[i];
+    }
+    if (any) {
+        puller->phase = LOOKING;
+        puller->next = 0;
+        puller->first = (puller->first + 1) % puller->shard_count;
+        puller->stats.rounds++;
+    }
+    return next_begin(puller);
+}
+
+/* ---- requests ---- */
+static void look_request(uint32_t shard, struct buf *out)
+{
+    Holdfast__Internal__V1__GetPulledRequest request =
+        HOLDFAST__INTERNAL__V1__GET_PULLED_REQUEST__INIT;
+
+    request.shard = shard;
+    proto_encode(&request.base, out);
+}
+
+/* False: no home has anything to ask. */
+static bool pull_request(const struct puller *puller, uint32_t source, struct buf *out)
+{
+    Holdfast__Internal__V1__PullPartialsRequest request =
+        HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
+    struct buf homes = { 0 };
+
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        const struct home *home = &puller->homes[i];
+        if (!home->in_round || !home->known)
+            continue;
+        const struct pull_home asks = { i, home->logged[source] };
+        pull_home_encode(&asks, &homes);
+    }
+    request.shard = source;
+    request.homes = (ProtobufCBinaryData){ homes.size, homes.data };
+    if (homes.size > 0)
+        proto_encode(&request.base, out);
+    bool any = homes.size > 0;
+    buf_deinit(&homes);
+    return any;
+}
+
+static bool has_something(const struct home *home)
+{
+    return home->in_round && home->known && (home->taken_count > 0 || home->sweeping);
+}
+
+static bool take_request_of(const struct puller *puller, uint32_t shard, struct buf *out)
+{
+    const struct home *home = &puller->homes[shard];
+    take_request request = HOLDFAST__INTERNAL__V1__TAKE_PARTIALS_REQUEST__INIT;
+    struct arena arena = { 0 };
+
+    if (!has_something(home))
+        return false;
+    request.shard = shard;
+    request.n_parts = home->taken_count;
+    request.parts = arena_alloc(&arena, (home->taken_count + 1) * sizeof *request.parts);
+    for (uint32_t i = 0; i < home->taken_count; i++) {
+        const struct taken *taken = &home->taken[i];
+        pulled_part *part = arena_alloc(&arena, sizeof *part);
+        holdfast__internal__v1__pulled_part__init(part);
+        part->source = taken->source;
+        part->after_epoch = taken->after.epoch;
+        part->after_counter = taken->after.counter;
+        part->to_epoch = taken->to.epoch;
+        part->to_counter = taken->to.counter;
+        part->items = (ProtobufCBinaryData){ taken->size, home->bytes.data + taken->offset };
+        request.parts[i] = part;
+    }
+    if (home->sweeping) {
+        request.sweep = TAKE_SWEEP_MAX;
+        request.sweep_after = (ProtobufCBinaryData){ home->swept.size, home->swept.data };
+    }
+    proto_encode(&request.base, out);
+    arena_deinit(&arena);
+    return true;
+}
+
+/* ---- calling ---- */
+static bool make_request(struct puller *puller, uint32_t shard, struct buf *out,
+                         uint32_t *ret_method)
+{
+    const struct home *home = &puller->homes[shard];
+
+    switch (puller->phase) {
+    case LOOKING:
+        *ret_method = METHOD_GET_PULLED;
+        if (!home->in_round || home->known)
+            return false;
+        look_request(shard, out);
+        return true;
+    case PULLING:
+        *ret_method = METHOD_PULL_PARTIALS;
+        return pull_request(puller, shard, out);
+    case TAKING:
+        *ret_method = METHOD_TAKE_PARTIALS;
+        return take_request_of(puller, shard, out);
+    case IDLE:
+        break;
+    }
+    return false;
+}
+
+static struct slot *free_slot(struct puller *puller)
+{
+    for (uint32_t i = 0; i < PULLER_WINDOW; i++) {
+        if (puller->slots[i].token == 0)
+            return &puller->slots[i];
+    }
+    return NULL;
+}
+
+static void phase_end(struct puller *puller)
+{
+    puller->next = 0;
+    if (puller->phase != TAKING) {
+        puller->phase++;
+        return;
+    }
+    puller->phase = IDLE;
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        struct home *home = &puller->homes[i];
+        if (!home->in_round)
+            continue;
+        puller->more = puller->more || home->more || home->sweeping;
+        if (home->known && !home->more && home->answered == puller->shard_count &&
+            home->from_ms > home->pulled_ms)
+            home->pulled_ms = home->from_ms;
+    }
+}
+
+bool puller_next(struct puller *puller, struct pull_call *ret_call)
+{
+    while (puller->phase != IDLE) {
+        struct slot *slot = free_slot(puller);
+        if (puller->next == puller->shard_count) {
+            if (puller->open > 0)
+                return false;
+            phase_end(puller);
+            continue;
+        }
+        if (slot == NULL)
+            return false;
+        uint32_t shard = puller->next++;
+        if (puller->phase == PULLING)
+            shard = (shard + puller->first) % puller->shard_count;
+        buf_clear(&slot->request);
+        if (!make_request(puller, shard, &slot->request, &ret_call->method))
+            continue;
+        slot->token = ++puller->tokens;
+        slot->shard = shard;
+        puller->open++;
+        ret_call->token = slot->token;
+        ret_call->shard = shard;
+        ret_call->request = buf_slice(&slot->request);
+        return true;
+    }
+    return false;
+}
+
+/* ---- answers ---- */
+static ProtobufCMessage *decode(const ProtobufCMessageDescriptor *descriptor, struct slice body,
+                                struct arena *arena)
+{
+    struct codec_scope scope = { .arena = arena };
+    ProtobufCMessage *message;
+
+    return proto_decode(descriptor, body, &scope, &message) == ERR_OK ? message : NULL;
+}
+
+static void looked(struct puller *puller, struct home *home, const ProtobufCMessage *message)
+{
+    const Holdfast__Internal__V1__GetPulledResponse *response = (const void *)message;
+    struct reader reader =
+        reader_from((struct slice){ response->sources.data, response->sources.len });
+    struct pull_home source;
+
+    memset(home->logged, 0, puller->shard_count * sizeof *home->logged);
+    while (pull_home_next(&reader, &source)) {
+        if (source.home < puller->shard_count)
+            home->logged[source.home] = source.after;
+    }
+    home->known = !reader.bad;
+}
+
+static uint32_t count_items(struct slice items)
+{
+    struct reader reader = reader_from(items);
+    struct pull_item item;
+    uint32_t count = 0;
+
+    while (pull_item_next(&reader, &item))
+        count++;
+    return count;
+}
+
+static void keep_part(struct home *home, uint32_t source, const struct pull_part *part)
+{
+    uint32_t items = count_items(part->items);
+
+    if (!source_dot_is_above(part->to, home->logged[source]))
+        return;
+    if (home->bytes.size + part->items.size > TAKE_BYTES_MAX ||
+        home->items + items > TAKE_ITEMS_MAX) {
+        home->more = true;
+        return;
+    }
+    home->taken[home->taken_count++] = (struct taken){
+        .source = source,
+        .after = home->logged[source],
+        .to = part->to,
+        .offset = (uint32_t)home->bytes.size,
+        .size = (uint32_t)part->items.size,
+    };
+    buf_append(&home->bytes, part->items.data, part->items.size);
+    home->items += items;
+}
+
+static void pulled(struct puller *puller, uint32_t source, const ProtobufCMessage *message)
+{
+    const Holdfast__Internal__V1__PullPartialsResponse *response = (const void *)message;
+    struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
+    struct pull_part part;
+
+    puller->stats.bytes += response->parts.len;
+    while (pull_part_next(&reader, &part)) {
+        struct home *home = part.home < puller->shard_count ? &puller->homes[part.home] : NULL;
+        if (home == NULL || !home->in_round || !home->known || home->told_by == source + 1)
+            continue;
+        home->told_by = source + 1;
+        home->more = home->more || part.more;
+        home->answered++;
+        if (response->at_ms < home->from_ms)
+            home->from_ms = response->at_ms;
+        keep_part(home, source, &part);
+    }
+}
+
+static void took(struct puller *puller, struct home *home, const ProtobufCMessage *message)
+{
+    const Holdfast__Internal__V1__TakePartialsResponse *response = (const void *)message;
+
+    for (uint32_t i = 0; i < home->taken_count; i++)
+        home->logged[home->taken[i].source] = home->taken[i].to;
+    home->known = response->gaps == 0;
+    puller->stats.items += response->taken;
+    if (!home->sweeping)
+        return;
+    buf_clear(&home->swept);
+    buf_append(&home->swept, response->swept.data, response->swept.len);
+    home->sweeping = response->swept.len > 0;
+}
+
+static void answer(struct puller *puller, uint32_t shard, bool ok, struct slice body)
+{
+    static const ProtobufCMessageDescriptor *const answers[] = {
+        [LOOKING] = &holdfast__internal__v1__get_pulled_response__descriptor,
+        [PULLING] = &holdfast__internal__v1__pull_partials_response__descriptor,
+        [TAKING] = &holdfast__internal__v1__take_partials_response__descriptor,
+    };
+    struct home *home = &puller->homes[shard];
+    struct arena arena = { 0 };
+    const ProtobufCMessage *message = ok ? decode(answers[puller->phase], body, &arena) : NULL;
+
+    if (message == NULL) {
+        puller->stats.failed++;
+        if (puller->phase == TAKING)
+            home->known = false; /* It may have been logged. */
+    } else if (puller->phase == LOOKING) {
+        looked(puller, home, message);
+    } else if (puller->phase == PULLING) {
+        pulled(puller, shard, message);
+    } else {
+        took(puller, home, message);
+    }
+    arena_deinit(&arena);
+}
+
+void puller_answered(struct puller *puller, uint64_t token, bool ok, struct slice body)
+{
+    for (uint32_t i = 0; i < PULLER_WINDOW; i++) {
+        struct slot *slot = &puller->slots[i];
+        if (token == 0 || slot->token != token)
+            continue;
+        slot->token = 0;
+        puller->open--;
+        answer(puller, slot->shard, ok, body);
+        return;
+    }
+}

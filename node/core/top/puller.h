@@ -1,0 +1,57 @@
+/*
+ * puller: what one node does, about each second, for the homes of targets that it owns: asks each
+ * shard once what changed for all of them, and has each home log what there is in one entry. Pure:
+ * the shell makes the calls, tells the time and who owns what. Nothing here is state: a node that
+ * begins to own a home asks it how far it is.
+ *
+ *   puller_begin -> GetPulled of homes that are not known -> PullPartials of every shard
+ *                -> TakePartials of every home with something to log -> the round ends
+ *
+ * Every call is answered or failed by the shell. Whatever fails is asked again in a later round.
+ */
+#ifndef NODE_CORE_TOP_PULLER_H
+#define NODE_CORE_TOP_PULLER_H
+
+#include "node/core/top/pull_item.h"
+
+#define PULLER_EVERY_MS 1000u
+#define PULLER_AGAIN_MS 50u /* While there is more than one round takes. */
+#define PULLER_WINDOW   32u /* Calls on their way at once. */
+
+struct puller;
+
+struct puller *puller_new(uint32_t shard_count);
+void puller_free(struct puller *puller);
+
+/* Begins a round, for the homes that `owned` says, unless one is under way. When to begin the next.
+ */
+uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, const bool *owned);
+/* The round that is under way has calls out. */
+bool puller_is_busy(const struct puller *puller);
+
+/* A call to the owner of a shard. The request stays as it is until the call is answered. */
+struct pull_call {
+    uint64_t token; /* Never 0. */
+    uint32_t shard;
+    uint32_t method;
+    struct slice request;
+};
+/* False: nothing is to be called for now. */
+bool puller_next(struct puller *puller, struct pull_call *ret_call);
+/* The answer's body; not `ok`: it failed, or may have. Tokens of an earlier round are ignored. */
+void puller_answered(struct puller *puller, uint64_t token, bool ok, struct slice body);
+
+/* What every shard had committed by then, by its owner's clock, is logged in this home, as far as
+ * this node knows: milliseconds since 1970; 0: unknown. Stays what it was when the node owns it no
+ * more. */
+int64_t puller_pulled_ms(const struct puller *puller, uint32_t home);
+
+struct puller_stats {
+    uint64_t rounds;
+    uint64_t failed; /* Calls that were not answered. */
+    uint64_t items;  /* Logged. */
+    uint64_t bytes;  /* Of what sources told. */
+};
+struct puller_stats puller_stats(const struct puller *puller);
+
+#endif

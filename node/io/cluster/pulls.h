@@ -1,0 +1,34 @@
+/*
+ * pulls: makes the calls of a node's puller (node/core/top/puller.h), about each second: to shards
+ * here by their worker, to others by the owner that the recorded map names. What it learns of how
+ * far each home has come goes to the shards' views. On the main loop's thread; nothing runs inside
+ * a step.
+ */
+#ifndef NODE_IO_CLUSTER_PULLS_H
+#define NODE_IO_CLUSTER_PULLS_H
+
+#include "node/io/cluster/peers.h"
+#include "node/io/cluster/registry.h"
+#include "node/io/worker/workers.h"
+#include "runtime/link/call.h"
+
+struct pulls;
+
+struct pulls_options {
+    struct loop *loop;
+    struct registry *registry;
+    struct peers *peers;
+    struct calls *calls;
+    uint64_t self;
+};
+
+struct pulls *pulls_new(const struct pulls_options *options);
+/* NULL is allowed. After the calls object. */
+void pulls_free(struct pulls *pulls);
+/* Begins. `workers` NULL: stops for good. */
+void pulls_set_workers(struct pulls *pulls, struct workers *workers, struct shard_views *views);
+/* worker_ops.answer: false when the call is none of these. */
+bool pulls_answer(struct pulls *pulls, uint64_t call, const struct shard_reply *reply,
+                  struct slice body);
+
+#endif

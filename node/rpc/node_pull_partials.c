@@ -1,0 +1,27 @@
+/* A source's side of totals: which of its partial counts changed, for the homes that ask. */
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "idl/method.h"
+#include "node/core/top/pull.h"
+#include "node/rpc/methods.h"
+
+static err node_pull_partials_read(struct read_context *context, const ProtobufCMessage *message,
+                                   ProtobufCMessage *reply)
+{
+    const Holdfast__Internal__V1__PullPartialsRequest *request = (const void *)message;
+    Holdfast__Internal__V1__PullPartialsResponse *response = (void *)reply;
+    struct buf parts = { 0 };
+
+    err e = pull_read(context, (struct slice){ request->homes.data, request->homes.len }, &parts);
+    if (e == ERR_OK) {
+        struct slice told = arena_copy(context->arena, buf_slice(&parts));
+        response->parts = (ProtobufCBinaryData){ told.size, (uint8_t *)(uintptr_t)told.data };
+        response->at_ms = (int64_t)context->now_unix_ms;
+    }
+    buf_deinit(&parts);
+    return e;
+}
+
+const struct handler node_pull_partials_handler = {
+    .method = METHOD_PULL_PARTIALS,
+    .read = node_pull_partials_read,
+};
