@@ -161,7 +161,7 @@ bool merge_may_leave(const struct merge_replica *replica)
 
 bool merge_may_delete(const struct merge_replica *replica)
 {
-    if (merge_is_member(replica, replica->options.member))
+    if (merge_is_member(replica, replica->options.member) || replica->syncing)
         return false;
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         const struct merge_peer *peer = &replica->peers[i];

@@ -111,7 +111,11 @@ static err commit(struct merge_replica *replica, struct merge_key *key, enum mer
         record.policy = policy;
     err e = ERR_OK;
 
-    if (record.policy != policy) {
+    if (causal_covers(&record.context, edits->dot) ||
+        mclock_covers(&replica->clock, edits->dot)) {
+        /* A peer or a disk claims what this process has not written yet. */
+        e = unavailable(ret_refusal, "actor", edits->dot.counter);
+    } else if (record.policy != policy) {
         *ret_refusal = (struct merge_refusal){ .field = "policy", .value = policy };
         e = ERR_INVALID;
     } else {
