@@ -117,6 +117,20 @@ void merge_row_settle(struct merge_replica *replica, const struct merge_key *key
         merge_store_remove(&replica->store, key);
 }
 
+void merge_rows_settle(struct merge_replica *replica)
+{
+    for (uint32_t i = replica->store.count; i > 0; i--) {
+        const struct merge_row *row = &replica->store.rows[i - 1];
+
+        if (row->record.context.count == 0 && row->record.recent.count == 0)
+            continue;
+        struct merge_key *key = merge_key_ref(row->key);
+
+        merge_row_settle(replica, key);
+        merge_key_unref(key);
+    }
+}
+
 err merge_absorb(struct merge_replica *replica, const struct merge_incoming *incoming)
 {
     struct slice entity = merge_key_entity(incoming->key);

@@ -16,6 +16,8 @@ NODISCARD err merge_absorb_logged(struct merge_replica *replica,
                                   const struct merge_incoming *incoming);
 /* What clocks now say need not be stored; a record that says nothing else is not stored at all. */
 void merge_row_settle(struct merge_replica *replica, const struct merge_key *key);
+/* The same for each row that says more than its cells. */
+void merge_rows_settle(struct merge_replica *replica);
 /* Erases an entity, as the strict log says. Logged. ERR_FULL: MERGE_ERASURES_MAX. ERR_INVALID: no
  * entity is called so. */
 NODISCARD err merge_erase(struct merge_replica *replica, struct slice entity, uint64_t number);

@@ -109,11 +109,12 @@ void dot_index_add(struct dot_index *index, struct merge_dot dot, struct merge_k
 {
     struct index_actor *actor = actor_make(index, dot.actor);
 
-    reserve(actor);
     uint32_t at = dot_place(actor, dot.counter);
 
     if (at < actor->end && actor->dots[at].counter == dot.counter)
         return;
+    reserve(actor);
+    at = dot_place(actor, dot.counter);
     memmove(&actor->dots[at + 1], &actor->dots[at], (actor->end - at) * sizeof *actor->dots);
     actor->dots[at] = (struct index_dot){ .counter = dot.counter, .key = merge_key_ref(key) };
     actor->end++;

@@ -89,6 +89,7 @@ void merge_sync_begin(struct merge_replica *replica)
     merge_log_sync(replica, true);
 }
 
+/* ERR_FULL leaves it out of the clock: the record stays, and its peers are not told. */
 static void announce_dot(struct merge_replica *replica, struct merge_dot dot,
                          struct merge_key *key)
 {
@@ -102,9 +103,8 @@ void merge_sync_announce(struct merge_replica *replica)
         const struct index_actor *actor = &replica->index.actors[i];
 
         for (uint32_t at = actor->first; at < actor->end; at++)
-            /* ERR_FULL leaves it out of the clock: the record stays, and its peers are not told. */
-            (void)mclock_add(&replica->clock,
-                             (struct merge_dot){ actor->actor, actor->dots[at].counter });
+            announce_dot(replica, (struct merge_dot){ actor->actor, actor->dots[at].counter },
+                         actor->dots[at].key);
     }
     for (uint32_t i = 0; i < replica->store.count; i++) {
         struct merge_row *row = &replica->store.rows[i];
@@ -192,7 +192,7 @@ static bool all_agree(const struct merge_replica *replica, uint64_t actor)
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         const struct merge_peer *peer = &replica->peers[i];
 
-        if (!peer->reported || peer->syncing ||
+        if (!merge_peer_speaks(replica, peer) || peer->syncing ||
             !mclock_agrees(&peer->clock, &replica->clock, actor))
             return false;
     }
@@ -215,16 +215,14 @@ void merge_close_actors(struct merge_replica *replica)
 
 static bool is_everywhere(void *user, struct merge_dot dot, const struct merge_key *key)
 {
-    struct merge_replica *replica = user;
-
-    if (!merge_all_have(replica, dot))
-        return false;
-    merge_row_settle(replica, key);
-    return true;
+    (void)key;
+    return merge_all_have(user, dot);
 }
 
 void merge_prune_index(struct merge_replica *replica)
 {
-    if (!replica->syncing) /* What only it may hold is announced when it has everything. */
-        dot_index_prune(&replica->index, is_everywhere, replica);
+    if (replica->syncing) /* What only it may hold is announced when it has everything. */
+        return;
+    dot_index_prune(&replica->index, is_everywhere, replica);
+    merge_rows_settle(replica);
 }

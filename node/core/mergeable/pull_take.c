@@ -155,20 +155,6 @@ static err take_items(struct merge_replica *replica, struct reader *reader,
     return ERR_OK;
 }
 
-static void settle_rows(struct merge_replica *replica)
-{
-    for (uint32_t i = replica->store.count; i > 0; i--) {
-        const struct merge_row *row = &replica->store.rows[i - 1];
-
-        if (row->record.context.count == 0 && row->record.recent.count == 0)
-            continue;
-        struct merge_key *key = merge_key_ref(row->key);
-
-        merge_row_settle(replica, key);
-        merge_key_unref(key);
-    }
-}
-
 /* Every record is stored: only now may the clock say so. */
 static err finish(struct merge_replica *replica, struct merge_peer *peer,
                   const struct merge_head *head, bool syncing)
@@ -180,7 +166,7 @@ static err finish(struct merge_replica *replica, struct merge_peer *peer,
 
     if (e == ERR_OK) {
         merge_log_join(replica, &pull->theirs, closings);
-        settle_rows(replica);
+        merge_rows_settle(replica);
         if (!syncing && head->config == config && pull->config == config)
             peer->pulled_config = config;
         merge_sync_settle(replica);

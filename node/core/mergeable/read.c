@@ -61,7 +61,7 @@ err merge_read_majority(struct merge_replica *replica, uint64_t now_ms, struct m
 }
 
 err merge_token_of(const struct merge_replica *replica, const struct merge_key *key,
-                   const struct merge_record *record, struct buf *out)
+                   const struct merge_record *record, struct slice before, struct buf *out)
 {
     struct merge_place place = place_of(replica, key);
     struct causal seen = { 0 };
@@ -69,6 +69,9 @@ err merge_token_of(const struct merge_replica *replica, const struct merge_key *
 
     place.erasure = record->erasure;
     causal_copy(&seen, &record->recent);
+    if (before.size > 0 &&
+        merge_token_open(&replica->options.mac, &place, before, &token) == ERR_OK)
+        causal_join(&seen, &(struct causal){ .count = token.count, .entries = token.entries });
     for (uint32_t i = 0; i < record->count; i++) {
         const struct merge_cell *cell = record->cells[i];
 

@@ -15,9 +15,10 @@ NODISCARD err merge_read(const struct merge_replica *replica, const struct merge
  * ERR_UNAVAILABLE: syncing, no member, or no majority is in reach. ERR_FULL: MERGE_PENDING_MAX wait. */
 NODISCARD err merge_read_majority(struct merge_replica *replica, uint64_t now_ms,
                                   struct merge_key *key, uint64_t *ret_ticket);
-/* Appends the token of what a read showed. ERR_FULL: more than MERGE_TOKEN_ENTRIES_MAX actors wrote it
+/* Appends the token of what a read or a write showed, `before` that the caller came with (empty: none)
+ * included: a write may be taken where what the caller saw has not come yet. ERR_FULL: more than MERGE_TOKEN_ENTRIES_MAX actors wrote it
  * lately; then there is none. */
 NODISCARD err merge_token_of(const struct merge_replica *replica, const struct merge_key *key,
-                             const struct merge_record *record, struct buf *out);
+                             const struct merge_record *record, struct slice before, struct buf *out);
 
 #endif

@@ -111,10 +111,16 @@ struct merge_peer *merge_peer_find(struct merge_replica *replica, uint64_t membe
     return NULL;
 }
 
+bool merge_peer_speaks(const struct merge_replica *replica, const struct merge_peer *peer)
+{
+    return peer->reported && peer->config == replica->members.membership.config;
+}
+
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot)
 {
     for (uint32_t i = 0; i < replica->peer_count; i++)
-        if (!replica->peers[i].reported || !mclock_covers(&replica->peers[i].clock, dot))
+        if (!merge_peer_speaks(replica, &replica->peers[i]) ||
+            !mclock_covers(&replica->peers[i].clock, dot))
             return false;
     return mclock_covers(&replica->clock, dot);
 }

@@ -146,6 +146,9 @@ void merge_out_log(struct merge_replica *replica, struct slice record);
 struct merge_peer *merge_peer_find(struct merge_replica *replica, uint64_t member);
 void merge_peer_deinit(struct merge_peer *peer);
 void merge_pull_end(struct merge_pull *pull);
+/* Its latest process reported, under this configuration: one that knows of other members says nothing of
+ * what all of them have. */
+bool merge_peer_speaks(const struct merge_replica *replica, const struct merge_peer *peer);
 /* Every peer has said that its disk has that dot. */
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot);
 /* Whether the clock speaks for the record that is stored, or is not, under this key. */

@@ -76,7 +76,8 @@ static err take_report(struct merge_replica *replica, struct incoming_message *i
     peer->offset_ms = (int64_t)(their_ms - in->now_ms);
     for (uint32_t i = 0; i < clock.count; i++)
         if (clock.actors[i].member != 0 && mclock_find(&replica->clock, clock.actors[i].actor))
-            (void)mclock_name(&replica->clock, clock.actors[i].actor, clock.actors[i].member);
+            CHECK(mclock_name(&replica->clock, clock.actors[i].actor, clock.actors[i].member) ==
+                  ERR_OK); /* It makes no entry. */
     merge_pending_reported(replica, peer);
     merge_pending_settle(replica);
     merge_pull_begin(replica, peer, in->now_ms);

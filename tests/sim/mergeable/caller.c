@@ -140,10 +140,13 @@ static void write_at(struct msim *sim, struct node *node, const struct merge_wri
         sim->counts->writes++;
         sim->counts->deletes += write->whole && write->edit_count == 0;
         sim->counts->memory += write->durability == MERGE_MEMORY;
-        buf_clear(&session->token);
-        if (merge_token_of(node->replica, write->key, &after, &session->token) == ERR_OK)
-            oracle_session_read(sim, session, &after);
-        else
+        struct buf token = { 0 };
+
+        oracle_session_wrote(sim, session, &after);
+        e = merge_token_of(node->replica, write->key, &after, write->token, &token);
+        buf_deinit(&session->token);
+        session->token = token;
+        if (e != ERR_OK)
             forget(session);
     } else {
         count_refusal(sim, e, &refusal);
@@ -226,7 +229,8 @@ static void call_read(struct msim *sim)
     oracle_shown(sim, &record, msim_wall(sim, node));
     oracle_session_read(sim, session, &record);
     buf_clear(&session->token);
-    if (merge_token_of(node->replica, sim->keys[session->key], &record, &session->token) != ERR_OK)
+    if (merge_token_of(node->replica, sim->keys[session->key], &record,
+                       (struct slice){ 0 }, &session->token) != ERR_OK)
         forget(session);
     merge_record_deinit(&record);
 }

@@ -11,6 +11,7 @@
 
 #include "node/core/mergeable/policy.h"
 #include "node/core/mergeable/replica.h"
+#include "node/core/mergeable/write.h"
 
 #define NODES         5u
 #define KEYS          20u /* Four entities, a record of each form. */
@@ -198,6 +199,9 @@ void oracle_shown(struct msim *sim, const struct merge_record *record, uint64_t 
 /* A read with the session's token was answered; the session then knows what it saw. */
 void oracle_session_read(struct msim *sim, struct session *session,
                          const struct merge_record *record);
+/* A write of the session was taken, perhaps where what it saw has not come yet. */
+void oracle_session_wrote(struct msim *sim, struct session *session,
+                          const struct merge_record *record);
 void oracle_majority_read(struct msim *sim, const struct majority_read *read,
                           const struct merge_record *record);
 /* The node's disk is about to be lost, or just one record of it (UINT32_MAX: all). */

@@ -195,6 +195,36 @@ static void remember(uint32_t *list, uint32_t *count, uint32_t cell)
         list[(*count)++] = cell;
 }
 
+static void see(struct msim *sim, struct session *session, const struct merge_record *record)
+{
+    for (uint32_t i = 0; i < record->count; i++) {
+        uint32_t cell = oracle_cell(sim, record->cells[i]);
+
+        PROMISE(sim, cell != UINT32_MAX, "a value that no write made");
+        remember(session->seen, &session->seen_count, cell);
+    }
+}
+
+void oracle_session_wrote(struct msim *sim, struct session *session,
+                          const struct merge_record *record)
+{
+    uint32_t kept = 0, by = sim->write_count - 1;
+
+    if (record->erasure != session->erasure)
+        session->seen_count = session->gone_count = 0;
+    session->erasure = record->erasure;
+    for (uint32_t i = 0; i < session->seen_count; i++) {
+        const struct cell *cell = &sim->cells[session->seen[i]];
+
+        if (cell->remover_count > 0 && cell->removers[cell->remover_count - 1] == by)
+            remember(session->gone, &session->gone_count, session->seen[i]);
+        else
+            session->seen[kept++] = session->seen[i];
+    }
+    session->seen_count = kept;
+    see(sim, session, record);
+}
+
 void oracle_session_read(struct msim *sim, struct session *session,
                          const struct merge_record *record)
 {
@@ -217,12 +247,7 @@ void oracle_session_read(struct msim *sim, struct session *session,
                 "a read with a context goes back to what the caller saw replaced");
     }
     session->seen_count = 0;
-    for (uint32_t i = 0; i < record->count; i++) {
-        uint32_t cell = oracle_cell(sim, record->cells[i]);
-
-        PROMISE(sim, cell != UINT32_MAX, "a value that no write made");
-        remember(session->seen, &session->seen_count, cell);
-    }
+    see(sim, session, record);
 }
 
 void oracle_majority_read(struct msim *sim, const struct majority_read *read,
