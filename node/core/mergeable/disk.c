@@ -203,6 +203,17 @@ static bool is_lost(void *user, struct merge_dot dot, const struct merge_key *ke
     return !merge_clock_speaks_for(user, key);
 }
 
+/* Whose process an actor was stays known: else it could never be closed. */
+static void forget_dots(struct mclock *clock)
+{
+    struct mclock names = { 0 };
+
+    for (uint32_t i = 0; i < clock->count; i++)
+        CHECK(mclock_name(&names, clock->actors[i].actor, clock->actors[i].member) == ERR_OK);
+    mclock_deinit(clock);
+    *clock = names;
+}
+
 /* The clock says what has become of every record; with one of them unreadable it would say that one was
  * deleted. So each readable record, and each deleted one that is known by its dots, takes what the
  * clock says into its own context, and the clock begins empty. */
@@ -223,7 +234,7 @@ static void void_clock(struct merge_replica *replica)
     for (uint32_t i = 0; i < replica->store.count; i++)
         if (merge_clock_speaks_for(replica, replica->store.rows[i].key))
             causal_fill(&replica->store.rows[i].record.context, &replica->clock);
-    mclock_deinit(&replica->clock);
+    forget_dots(&replica->clock);
     for (uint32_t i = 0; i < replica->damaged_count; i++)
         merge_key_unref(replica->damaged[i]);
     free(replica->damaged);

@@ -4,7 +4,9 @@
  * The shell keeps a checkpoint and the log since then. A checkpoint is merge_state_encode and, for each row
  * of the store, its key and merge_record_encode of its record, all of one moment and in one batch, taken
  * when the log is durable up to it. The log may be longer than that: what is replayed once more changes
- * nothing. To recover: merge_new, merge_state_restore, merge_row_restore for each row, merge_replay for each
+ * nothing. Where merge_start voided the clock, the
+ * shell takes a checkpoint at once and begins a new log in the same batch: what the old one says of the clock
+ * holds no more. To recover: merge_new, merge_state_restore, merge_row_restore for each row, merge_replay for each
  * record of the log, merge_start. A row that turns out to be unreadable later means to do all this again.
  */
 #ifndef NODE_CORE_MERGEABLE_DISK_H

@@ -111,6 +111,11 @@ void merge_sync_announce(struct merge_replica *replica)
 
         for (uint32_t j = 0; j < row->record.count; j++)
             announce_dot(replica, row->record.cells[j]->dot, row->key);
+        for (uint32_t j = 0; j < row->record.recent.count; j++) {
+            struct causal_entry entry = row->record.recent.entries[j];
+
+            announce_dot(replica, (struct merge_dot){ entry.actor, entry.upto }, row->key);
+        }
     }
 }
 

@@ -118,6 +118,8 @@ bool merge_peer_speaks(const struct merge_replica *replica, const struct merge_p
 
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot)
 {
+    if (replica->members.membership.config == 0) /* While the log is replayed, peers are not known. */
+        return false;
     for (uint32_t i = 0; i < replica->peer_count; i++)
         if (!merge_peer_speaks(replica, &replica->peers[i]) ||
             !mclock_covers(&replica->peers[i].clock, dot))

@@ -170,13 +170,16 @@ static void call_write(struct msim *sim)
     make_wish(sim, key, &wish);
     if (msim_chance(sim, 700))
         wish.write.token = buf_slice(&session->token);
-    if (wish.write.token.size == 0) /* It knows nothing of what was there before. */
-        session->seen_count = session->gone_count = 0;
+    if (wish.write.token.size == 0) { /* It knows nothing of what was there before. */
+        forget(session);
+        session->used = true;
+    }
     write_at(sim, node, &wish.write, session);
     if (msim_chance(sim, 60) && (node = up_node(sim)) != NULL) {
         /* The answer was lost on the way: the same again, somewhere. */
         wish.write.token = (struct slice){ 0 };
-        session->seen_count = session->gone_count = 0;
+        forget(session);
+        session->used = true;
         write_at(sim, node, &wish.write, session);
     }
 }

@@ -94,7 +94,7 @@ static void step(struct msim *sim)
         if (msim_chance(sim, 300))
             msim_sync(sim, node);
         if (msim_chance(sim, 8))
-            msim_checkpoint(sim, node);
+            msim_checkpoint(sim, node, false);
     }
     msim_members(sim);
 }

@@ -159,7 +159,7 @@ bool msim_is_named(const struct msim *sim, uint64_t id);
 /* Takes away what the replica put out. */
 void msim_drain(struct msim *sim, struct node *node);
 void msim_sync(struct msim *sim, struct node *node);
-void msim_checkpoint(struct msim *sim, struct node *node);
+void msim_checkpoint(struct msim *sim, struct node *node, bool cut_log);
 void msim_crash(struct msim *sim, struct node *node);
 void msim_start(struct msim *sim, struct node *node, bool whole);
 /* A replica as it would come back from the node's disk now; NULL: it has none. */

@@ -237,7 +237,8 @@ void oracle_session_read(struct msim *sim, struct session *session,
         if (has_cell(record, cell))
             continue;
         PROMISE(sim, cell->remover_count > 0 || is_losable(&sim->writes[cell->write]),
-                "a read with a context lacks what the caller saw");
+                "a read with a context lacks what the caller saw: write %u, key %u, durability %d",
+                cell->write, session->key, (int)sim->writes[cell->write].durability);
         remember(session->gone, &session->gone_count, session->seen[i]);
     }
     for (uint32_t i = 0; i < session->gone_count; i++) {

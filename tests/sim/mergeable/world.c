@@ -100,7 +100,7 @@ void msim_sync(struct msim *sim, struct node *node)
 }
 
 /* All rows and the clock, of one moment. The log is cut off sometimes only. */
-void msim_checkpoint(struct msim *sim, struct node *node)
+void msim_checkpoint(struct msim *sim, struct node *node, bool cut_log)
 {
     struct disk *disk = &node->disk;
     const struct merge_store *store = &node->replica->store;
@@ -116,7 +116,7 @@ void msim_checkpoint(struct msim *sim, struct node *node)
         merge_record_encode(&store->rows[i].record, &disk->rows[i].bytes);
     }
     sim->counts->checkpoints++;
-    if (msim_chance(sim, 400)) {
+    if (!cut_log && msim_chance(sim, 400)) {
         sim->counts->logs_kept++;
         return;
     }
@@ -185,7 +185,7 @@ void msim_start(struct msim *sim, struct node *node, bool whole)
     msim_drain(sim, node);
     msim_sync(sim, node);
     if (damaged || !whole)
-        msim_checkpoint(sim, node);
+        msim_checkpoint(sim, node, damaged);
 }
 
 void msim_crash(struct msim *sim, struct node *node)
