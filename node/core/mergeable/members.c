@@ -194,10 +194,12 @@ static bool is_ended(struct merge_replica *replica, const struct mclock_actor *a
 
 static bool all_agree(const struct merge_replica *replica, uint64_t actor)
 {
+    uint64_t view = merge_processes_view(replica);
+
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         const struct merge_peer *peer = &replica->peers[i];
 
-        if (!merge_peer_speaks(replica, peer) || peer->syncing ||
+        if (!merge_peer_speaks(replica, peer) || peer->syncing || peer->view != view ||
             !mclock_agrees(&peer->clock, &replica->clock, actor))
             return false;
     }

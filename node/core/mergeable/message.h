@@ -2,7 +2,7 @@
  * message: what replicas of a mergeable shard say to each other. Every message has a head: u8 kind, u64
  * generation, shard, from, boot, actor, config; then its body.
  *
- *   REPORT   u8 syncing, u64 ready_config, u64 now_ms, clock: what the sender's disk has
+ *   REPORT   u8 syncing, u64 ready_config, u64 view, u64 now_ms, clock: what the sender's disk has
  *   WRITE    u64 actor, u64 counter, u8 wants an answer, key, record with its full context
  *   ACK      u64 actor, u64 counter: the sender has that write on disk
  *   PULL     u64 boot asked, u64 id, u8 full, u8 has after, after key, the asker's clock

@@ -116,6 +116,24 @@ bool merge_peer_speaks(const struct merge_replica *replica, const struct merge_p
     return peer->reported && peer->config == replica->members.membership.config;
 }
 
+static uint64_t process_hash(uint64_t member, uint64_t boot)
+{
+    uint8_t bytes[16];
+
+    store_u64(bytes, member);
+    store_u64(bytes + 8, boot);
+    return hash_u64((struct slice){ bytes, sizeof bytes });
+}
+
+uint64_t merge_processes_view(const struct merge_replica *replica)
+{
+    uint64_t view = process_hash(replica->options.member, replica->options.boot);
+
+    for (uint32_t i = 0; i < replica->peer_count; i++) /* In whatever order. */
+        view += process_hash(replica->peers[i].member, replica->peers[i].boot);
+    return view;
+}
+
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot)
 {
     if (replica->members.membership.config == 0) /* While the log is replayed, peers are not known. */

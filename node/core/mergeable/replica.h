@@ -86,6 +86,7 @@ struct merge_peer {
     bool reported; /* This process has said the following: */
     bool syncing;
     uint64_t config, ready_config;
+    uint64_t view; /* merge_processes_view as it saw it. */
     int64_t offset_ms; /* Its wall clock less ours. */
     struct mclock clock;
     uint64_t pulled_config; /* Everything was pulled from it while this was our configuration and its. */
@@ -149,6 +150,10 @@ void merge_pull_end(struct merge_pull *pull);
 /* Its latest process reported, under this configuration: one that knows of other members says nothing of
  * what all of them have. */
 bool merge_peer_speaks(const struct merge_replica *replica, const struct merge_peer *peer);
+/* Which processes of which members and departing ones this replica takes messages from, as one number.
+ * Only replicas that see the same can agree on what an ended process wrote: one that has not heard of the
+ * end may still take in more of it. */
+uint64_t merge_processes_view(const struct merge_replica *replica);
 /* Every peer has said that its disk has that dot. */
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot);
 /* Whether the clock speaks for the record that is stored, or is not, under this key. */

@@ -18,6 +18,7 @@ static void report(struct merge_replica *replica, uint64_t now_ms)
 
         buf_put_u8(out, replica->syncing);
         buf_put_u64(out, merge_ready_config(replica));
+        buf_put_u64(out, merge_processes_view(replica));
         buf_put_u64(out, now_ms);
         mclock_encode(&replica->clock, out);
     }
@@ -57,7 +58,8 @@ struct incoming_message {
 static err take_report(struct merge_replica *replica, struct incoming_message *in)
 {
     uint8_t syncing = read_u8(in->reader);
-    uint64_t ready_config = read_u64(in->reader), their_ms = read_u64(in->reader);
+    uint64_t ready_config = read_u64(in->reader), view = read_u64(in->reader);
+    uint64_t their_ms = read_u64(in->reader);
     struct merge_peer *peer = in->peer;
     struct mclock clock;
 
@@ -73,6 +75,7 @@ static err take_report(struct merge_replica *replica, struct incoming_message *i
     peer->syncing = syncing == 1;
     peer->config = in->head.config;
     peer->ready_config = ready_config;
+    peer->view = view;
     peer->offset_ms = (int64_t)(their_ms - in->now_ms);
     for (uint32_t i = 0; i < clock.count; i++)
         if (clock.actors[i].member != 0 && mclock_find(&replica->clock, clock.actors[i].actor))
