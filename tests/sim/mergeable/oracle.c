@@ -234,7 +234,8 @@ void oracle_session_read(struct msim *sim, struct session *session,
     for (uint32_t i = 0; i < session->seen_count; i++) {
         const struct cell *cell = &sim->cells[session->seen[i]];
 
-        if (has_cell(record, cell))
+        /* A member may have taken over what an erasure dropped before it hears of the erasure. */
+        if (has_cell(record, cell) || cell->erasure < sim->erasures[session->key / FORMS])
             continue;
         PROMISE(sim, cell->remover_count > 0 || is_losable(&sim->writes[cell->write]),
                 "a read with a context lacks what the caller saw: write %u, key %u, durability %d",
@@ -260,6 +261,8 @@ void oracle_majority_read(struct msim *sim, const struct majority_read *read,
         bool there = has_cell(record, cell);
 
         if (made->key != read->key || cell->erasure != record->erasure)
+            continue;
+        if (cell->erasure < sim->erasures[read->key / FORMS])
             continue;
         if (made->durability == MERGE_MAJORITY && made->acked_at > 0 && !made->exempt &&
             made->acked_at <= read->acked_before)
