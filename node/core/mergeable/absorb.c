@@ -70,8 +70,8 @@ static void take_dot(struct merge_replica *replica, struct merge_dot dot, struct
         dot_index_add(&replica->index, dot, key);
 }
 
-/* The local record is filled with the clock before the new dots are in it: a floor that rose over them
- * would say that they had been overwritten. */
+/* The local record is filled with the clock before the new dots are in it: a floor that rose over
+ * them would say that they had been overwritten. */
 static void join(struct merge_replica *replica, const struct merge_incoming *incoming)
 {
     bool speaks = merge_clock_speaks_for(replica, incoming->key);
@@ -141,7 +141,8 @@ err merge_absorb(struct merge_replica *replica, const struct merge_incoming *inc
         e = merge_store_erase(&replica->store, entity, record->erasure);
     if (e != ERR_OK)
         return e;
-    /* What an erasure has passed is dropped wherever it comes from; its dots were taken in all the same. */
+    /* What an erasure has passed is dropped wherever it comes from; its dots were taken in all the
+     * same. */
     if (record->erasure == merge_store_erasure(&replica->store, entity))
         join(replica, incoming);
     take_dots(replica, incoming);

@@ -1,6 +1,6 @@
 /*
- * absorb: a record comes in, from a peer, from the log or from this replica's own write. Its dots join the
- * clock only together with it.
+ * absorb: a record comes in, from a peer, from the log or from this replica's own write. Its dots
+ * join the clock only together with it.
  */
 #ifndef NODE_CORE_MERGEABLE_ABSORB_H
 #define NODE_CORE_MERGEABLE_ABSORB_H
@@ -8,8 +8,8 @@
 #include "node/core/mergeable/incoming.h"
 #include "node/core/mergeable/replica.h"
 
-/* Merges it in and takes its dots, and those of its cells, into clock and index. ERR_FULL: a limit of
- * clock, context or erasures; ERR_INVALID: another policy; nothing is changed by either. */
+/* Merges it in and takes its dots, and those of its cells, into clock and index. ERR_FULL: a limit
+ * of clock, context or erasures; ERR_INVALID: another policy; nothing is changed by either. */
 NODISCARD err merge_absorb(struct merge_replica *replica, const struct merge_incoming *incoming);
 /* The same, and the log gets it. */
 NODISCARD err merge_absorb_logged(struct merge_replica *replica,

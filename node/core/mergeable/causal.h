@@ -1,8 +1,8 @@
 /*
- * causal: the context of one record: for each actor the counter up to which this record has taken in
- * all dots that are its own. A dot of another record below that counter does not matter. Since replicas
- * send whole records, never parts, what a record has taken in has no gaps among its own dots, and one
- * number an actor is enough.
+ * causal: the context of one record: for each actor the counter up to which this record has taken
+ * in all dots that are its own. A dot of another record below that counter does not matter. Since
+ * replicas send whole records, never parts, what a record has taken in has no gaps among its own
+ * dots, and one number an actor is enough.
  */
 #ifndef NODE_CORE_MERGEABLE_CAUSAL_H
 #define NODE_CORE_MERGEABLE_CAUSAL_H
@@ -28,7 +28,8 @@ void causal_raise(struct causal *causal, uint64_t actor, uint64_t upto);
 void causal_join(struct causal *causal, const struct causal *other);
 /* How many actors the two name together. */
 uint32_t causal_union(const struct causal *a, const struct causal *b);
-/* Leaves out what the clock's floors say already. The clock is that of the same replica and moment. */
+/* Leaves out what the clock's floors say already. The clock is that of the same replica and moment.
+ */
 void causal_strip(struct causal *causal, const struct mclock *clock);
 /* Adds the clock's floors: all that a replica with this clock has taken in, this record has. */
 void causal_fill(struct causal *causal, const struct mclock *clock);

@@ -101,7 +101,8 @@ static bool bit_of(const struct mclock_actor *entry, uint64_t counter)
 {
     uint64_t at = counter - entry->base - 1;
 
-    return at / WORD_BITS < entry->words && (entry->bits[at / WORD_BITS] >> at % WORD_BITS & 1) != 0;
+    return at / WORD_BITS < entry->words &&
+           (entry->bits[at / WORD_BITS] >> at % WORD_BITS & 1) != 0;
 }
 
 static bool entry_holds(const struct mclock_actor *entry, uint64_t counter)

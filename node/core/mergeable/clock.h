@@ -1,11 +1,11 @@
 /*
  * clock: dots, and which of them a replica of a mergeable shard has taken in.
  *
- * An actor is one life of one process: 64 random bits, drawn at its start. A dot is the n-th write of
- * an actor; counters run from 1 without gaps. A clock holds for each actor a base, below which all
- * dots are in, and a bitmap above it (Goncalves, Almeida, Baquero, Fonte: Concise Server-Wide
- * Causality Management, 2015). A clock HOLDS a dot that it names, and COVERS also all dots of a closed
- * actor, the void ones included.
+ * An actor is one life of one process: 64 random bits, drawn at its start. A dot is the n-th write
+ * of an actor; counters run from 1 without gaps. A clock holds for each actor a base, below which
+ * all dots are in, and a bitmap above it (Goncalves, Almeida, Baquero, Fonte: Concise Server-Wide
+ * Causality Management, 2015). A clock HOLDS a dot that it names, and COVERS also all dots of a
+ * closed actor, the void ones included.
  */
 #ifndef NODE_CORE_MERGEABLE_CLOCK_H
 #define NODE_CORE_MERGEABLE_CLOCK_H
@@ -52,9 +52,9 @@ void mclock_copy(struct mclock *to, const struct mclock *from);
 const struct mclock_actor *mclock_find(const struct mclock *clock, uint64_t actor);
 bool mclock_holds(const struct mclock *clock, struct merge_dot dot);
 bool mclock_covers(const struct mclock *clock, struct merge_dot dot);
-/* The counter up to which every dot of the actor is covered: what a record's context may be stripped
- * of and filled with. UINT64_MAX for a closed actor. Never what only the bitmap has: the dot in the
- * gap may be one of the same record. */
+/* The counter up to which every dot of the actor is covered: what a record's context may be
+ * stripped of and filled with. UINT64_MAX for a closed actor. Never what only the bitmap has: the
+ * dot in the gap may be one of the same record. */
 uint64_t mclock_floor(const struct mclock *clock, uint64_t actor);
 /* The highest dot that it holds of the actor; 0: none. */
 uint64_t mclock_top(const struct mclock_actor *actor);
@@ -63,13 +63,15 @@ uint64_t mclock_top(const struct mclock_actor *actor);
  * behind those that are missing below it. A closed actor's dot is taken for in already. */
 NODISCARD err mclock_add(struct mclock *clock, struct merge_dot dot);
 bool mclock_has_room(const struct mclock *clock, struct merge_dot dot);
-/* Says whose process the actor was; makes an entry where there is none. ERR_FULL: over the limit. */
+/* Says whose process the actor was; makes an entry where there is none. ERR_FULL: over the limit.
+ */
 NODISCARD err mclock_name(struct mclock *clock, uint64_t actor, uint64_t member);
 /* The actor writes no more and its missing dots are void. The clock names it. */
 void mclock_close(struct mclock *clock, uint64_t actor);
 
 enum mclock_closings {
-    MCLOCK_CLOSE_AGREED, /* Takes a closing over only if all that `clock` holds of the actor is in `other`. */
+    MCLOCK_CLOSE_AGREED, /* Takes a closing over only if all that `clock` holds of the actor is in
+                            `other`. */
     MCLOCK_CLOSE_ALL     /* Takes all over: every record of the other side was merged. */
 };
 /* Takes in all that `other` holds: only once the records of its dots are stored. ERR_FULL: over the
@@ -78,15 +80,16 @@ NODISCARD err mclock_join(struct mclock *clock, const struct mclock *other,
                           enum mclock_closings closings);
 /* True if `clock` covers each dot that `other` holds. */
 bool mclock_includes(const struct mclock *clock, const struct mclock *other);
-/* True if `other` closed an actor of which `clock` holds a dot that `other` does not: then all records
- * have to be compared before the closing can be taken over. */
+/* True if `other` closed an actor of which `clock` holds a dot that `other` does not: then all
+ * records have to be compared before the closing can be taken over. */
 bool mclock_exceeds_closed(const struct mclock *clock, const struct mclock *other);
 /* True if `other` closed an actor that is open in `clock`. */
 bool mclock_lacks_closing(const struct mclock *clock, const struct mclock *other);
 /* True if both hold the same dots of this actor. */
 bool mclock_agrees(const struct mclock *a, const struct mclock *b, uint64_t actor);
 
-/* compact count; per actor u64 actor, u64 member, u8 closed, compact base, compact words, u64 each. */
+/* compact count; per actor u64 actor, u64 member, u8 closed, compact base, compact words, u64 each.
+ */
 void mclock_encode(const struct mclock *clock, struct buf *out);
 /* ERR_CORRUPT: malformed or over a limit; *ret_clock untouched. Free with mclock_deinit. */
 NODISCARD err mclock_decode(struct reader *reader, struct mclock *ret_clock);

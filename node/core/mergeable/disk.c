@@ -54,8 +54,8 @@ static void note_damage(struct merge_replica *replica, struct merge_key *key)
         replica->damage_unnamed = true;
         return;
     }
-    replica->damaged = mem_realloc(replica->damaged, (replica->damaged_count + 1) *
-                                                         sizeof(struct merge_key *));
+    replica->damaged =
+        mem_realloc(replica->damaged, (replica->damaged_count + 1) * sizeof(struct merge_key *));
     replica->damaged[replica->damaged_count++] = merge_key_ref(key);
 }
 
@@ -214,9 +214,9 @@ static void forget_dots(struct mclock *clock)
     *clock = names;
 }
 
-/* The clock says what has become of every record; with one of them unreadable it would say that one was
- * deleted. So each readable record, and each deleted one that is known by its dots, takes what the
- * clock says into its own context, and the clock begins empty. */
+/* The clock says what has become of every record; with one of them unreadable it would say that one
+ * was deleted. So each readable record, and each deleted one that is known by its dots, takes what
+ * the clock says into its own context, and the clock begins empty. */
 static void void_clock(struct merge_replica *replica)
 {
     dot_index_prune(&replica->index, is_lost, replica);

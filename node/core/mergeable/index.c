@@ -73,8 +73,7 @@ static struct index_actor *actor_make(struct dot_index *index, uint64_t actor)
 
     if (at < index->actor_count && index->actors[at].actor == actor)
         return &index->actors[at];
-    index->actors =
-        mem_realloc(index->actors, (index->actor_count + 1) * sizeof *index->actors);
+    index->actors = mem_realloc(index->actors, (index->actor_count + 1) * sizeof *index->actors);
     memmove(&index->actors[at + 1], &index->actors[at],
             (index->actor_count - at) * sizeof *index->actors);
     index->actor_count++;

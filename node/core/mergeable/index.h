@@ -1,6 +1,6 @@
 /*
- * index: which record a dot belongs to, for the dots that some member may lack. A delete leaves nothing
- * but its dot here: by it a peer that lacks the dot is sent the record without its cells.
+ * index: which record a dot belongs to, for the dots that some member may lack. A delete leaves
+ * nothing but its dot here: by it a peer that lacks the dot is sent the record without its cells.
  */
 #ifndef NODE_CORE_MERGEABLE_INDEX_H
 #define NODE_CORE_MERGEABLE_INDEX_H
@@ -27,8 +27,8 @@ struct dot_index {
 
 void dot_index_init(struct dot_index *index, uint32_t dots_max);
 void dot_index_deinit(struct dot_index *index);
-/* Keeps a reference. Over the limit the lowest dots of the actor with most go: a peer that lacks one of
- * those is sent all records. */
+/* Keeps a reference. Over the limit the lowest dots of the actor with most go: a peer that lacks
+ * one of those is sent all records. */
 void dot_index_add(struct dot_index *index, struct merge_dot dot, struct merge_key *key);
 /* NULL: not known. Borrowed. */
 struct merge_key *dot_index_find(const struct dot_index *index, struct merge_dot dot);

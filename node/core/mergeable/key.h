@@ -1,6 +1,6 @@
 /*
- * key: what a mergeable record is called: an entity ("player:7"), which erasures name, and a name in it,
- * which begins with the number of its collection. Immutable and counted.
+ * key: what a mergeable record is called: an entity ("player:7"), which erasures name, and a name
+ * in it, which begins with the number of its collection. Immutable and counted.
  */
 #ifndef NODE_CORE_MERGEABLE_KEY_H
 #define NODE_CORE_MERGEABLE_KEY_H

@@ -1,6 +1,7 @@
 /*
- * log_record: what the log of a mergeable shard has. Records stand there with their full context: the
- * clock at the time of a replay is a later one, and would claim what the record had not taken in.
+ * log_record: what the log of a mergeable shard has. Records stand there with their full context:
+ * the clock at the time of a replay is a later one, and would claim what the record had not taken
+ * in.
  *
  *   u8 1 RECORD   key, record, compact count, dots (u64, u64)
  *   u8 2 JOIN     u8 all closings, clock: everything of a peer was merged

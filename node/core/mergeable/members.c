@@ -90,8 +90,7 @@ void merge_sync_begin(struct merge_replica *replica)
 }
 
 /* ERR_FULL leaves it out of the clock: the record stays, and its peers are not told. */
-static void announce_dot(struct merge_replica *replica, struct merge_dot dot,
-                         struct merge_key *key)
+static void announce_dot(struct merge_replica *replica, struct merge_dot dot, struct merge_key *key)
 {
     if (!mclock_holds(&replica->clock, dot) && mclock_add(&replica->clock, dot) == ERR_OK)
         dot_index_add(&replica->index, dot, key);

@@ -1,14 +1,14 @@
 /*
- * members: configurations of a mergeable shard, when a replica has everything again, when a removed one may
- * go, and when an actor is at its end.
+ * members: configurations of a mergeable shard, when a replica has everything again, when a removed
+ * one may go, and when an actor is at its end.
  */
 #ifndef NODE_CORE_MERGEABLE_MEMBERS_H
 #define NODE_CORE_MERGEABLE_MEMBERS_H
 
 #include "node/core/mergeable/replica.h"
 
-/* As the strict log says; a configuration below the present one changes nothing. At least one member.
- * ERR_INVALID: more departing members than MERGE_DEPARTING_MAX. */
+/* As the strict log says; a configuration below the present one changes nothing. At least one
+ * member. ERR_INVALID: more departing members than MERGE_DEPARTING_MAX. */
 NODISCARD err merge_configure(struct merge_replica *replica, const struct merge_members *members);
 
 /* It has lost what it acknowledged, or never had it: it takes everything in first. Logged. */
@@ -27,8 +27,8 @@ bool merge_may_leave(const struct merge_replica *replica);
 /* This replica was removed and a member has on disk all that it holds: it may delete (DEPART). */
 bool merge_may_delete(const struct merge_replica *replica);
 
-/* Closes the actors of processes that ended, where all members and departing ones agree on their dots.
- * Logged. */
+/* Closes the actors of processes that ended, where all members and departing ones agree on their
+ * dots. Logged. */
 void merge_close_actors(struct merge_replica *replica);
 /* Forgets which record a dot belongs to once every peer has it. */
 void merge_prune_index(struct merge_replica *replica);

@@ -26,8 +26,8 @@ struct side {
 static void write_one(struct side *side, uint64_t actor, enum merge_policy policy)
 {
     static const char *const paths[] = { "a", "b", "a/x" };
-    struct merge_edit edit = { .path = slice_from_text(policy == MERGE_POLICY_VECTOR ? ""
-                                                                                     : paths[next(3)]),
+    struct merge_edit edit = { .path = slice_from_text(
+                                   policy == MERGE_POLICY_VECTOR ? "" : paths[next(3)]),
                                .value = slice_from_text("v"),
                                .remove = next(3) == 0 };
     struct causal seen = { 0 };
@@ -96,7 +96,8 @@ static void merging_is_associative_commutative_and_idempotent(void **state)
     }
 }
 
-/* Stripped by a clock and filled with the same one, a record says what it said and what the clock does. */
+/* Stripped by a clock and filled with the same one, a record says what it said and what the clock
+ * does. */
 static void a_stripped_context_fills_again(void **state)
 {
     (void)state;
@@ -109,8 +110,8 @@ static void a_stripped_context_fills_again(void **state)
         random_state = round;
         random_sides(sides, MERGE_POLICY_MERGE);
         for (uint32_t i = 0; i < 20; i++)
-            assert_int_equal(
-                mclock_add(&clock, (struct merge_dot){ 1 + next(SIDES), 1 + next(8) }), ERR_OK);
+            assert_int_equal(mclock_add(&clock, (struct merge_dot){ 1 + next(SIDES), 1 + next(8) }),
+                             ERR_OK);
         causal_copy(&full, &record->context);
         causal_fill(&full, &clock);
         causal_strip(&record->context, &clock);
@@ -125,8 +126,9 @@ static void a_stripped_context_fills_again(void **state)
     }
 }
 
-/* Dotted version vectors (Preguica et al. 2010): v is written; two clients that saw v write w and x at
- * one server. Both stay: {(r,2), (r,3)} of context r:3; a third that saw w alone replaces just w. */
+/* Dotted version vectors (Preguica et al. 2010): v is written; two clients that saw v write w and x
+ * at one server. Both stay: {(r,2), (r,3)} of context r:3; a third that saw w alone replaces just
+ * w. */
 static void two_clients_of_one_server_are_siblings(void **state)
 {
     struct merge_record record = { .policy = MERGE_POLICY_VECTOR };
@@ -152,8 +154,8 @@ static void two_clients_of_one_server_are_siblings(void **state)
     merge_record_deinit(&record);
 }
 
-/* Node-wide clocks (Goncalves et al. 2015): a base with gaps above it, {3 -> base 3, dots 5 and 6}; the
- * missing 4 lets the base rise to 6. */
+/* Node-wide clocks (Goncalves et al. 2015): a base with gaps above it, {3 -> base 3, dots 5 and 6};
+ * the missing 4 lets the base rise to 6. */
 static void a_gap_that_closes_raises_the_base(void **state)
 {
     struct mclock clock = { 0 };

@@ -75,8 +75,7 @@ void merge_pending_ack(struct merge_replica *replica, const struct merge_peer *p
 void merge_pending_reported(struct merge_replica *replica, const struct merge_peer *peer)
 {
     for (uint32_t i = 0; i < replica->pending_count; i++)
-        if (!replica->pending[i].is_read &&
-            mclock_holds(&peer->clock, replica->pending[i].dot))
+        if (!replica->pending[i].is_read && mclock_holds(&peer->clock, replica->pending[i].dot))
             merge_pending_ack(replica, peer, replica->pending[i].dot, peer->config);
 }
 
@@ -156,8 +155,8 @@ void merge_pending_tick(struct merge_replica *replica, uint64_t now_ms)
         struct merge_pending *pending = &replica->pending[i];
 
         if (now_ms - pending->began_ms > MERGE_WAIT_MS_MAX) {
-            merge_out_done(replica, (struct merge_done){ .ticket = pending->ticket,
-                                                         .result = ERR_TIMEOUT });
+            merge_out_done(replica,
+                           (struct merge_done){ .ticket = pending->ticket, .result = ERR_TIMEOUT });
             remove_at(replica, i);
             continue;
         }

@@ -8,8 +8,8 @@
 
 #define MERGE_RESEND_MS 500u
 
-/* NULL: MERGE_PENDING_MAX wait already. Zeroed but for its ticket, configuration and time; the caller
- * fills it in and keeps no pointer. */
+/* NULL: MERGE_PENDING_MAX wait already. Zeroed but for its ticket, configuration and time; the
+ * caller fills it in and keeps no pointer. */
 struct merge_pending *merge_pending_new(struct merge_replica *replica, uint64_t now_ms);
 struct merge_pending *merge_pending_find(struct merge_replica *replica, uint64_t ticket);
 /* Enough members of each majority were heard lately; else a majority cannot be had now. */

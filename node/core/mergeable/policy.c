@@ -41,7 +41,8 @@ err merge_edits_check(enum merge_policy policy, const struct merge_edits *edits,
         return refuse(ret_refusal, "edits", MERGE_EDITS_MAX, edits->count);
     if ((edits->count == 0 && !edits->whole) ||
         (policy == MERGE_POLICY_VECTOR && edits->count > 1)) {
-        *ret_refusal = (struct merge_refusal){ .field = "edits", .limit = 1, .value = edits->count };
+        *ret_refusal =
+            (struct merge_refusal){ .field = "edits", .limit = 1, .value = edits->count };
         return ERR_INVALID;
     }
     for (uint32_t i = 0; i < edits->count; i++) {
@@ -119,8 +120,8 @@ err merge_edits_fit(const struct merge_record *record, const struct merge_edits 
         added += !edits->list[i].remove;
         bytes += edits->list[i].remove ? 0 : edits->list[i].path.size + edits->list[i].value.size;
     }
-    uint32_t limit = record->policy == MERGE_POLICY_VECTOR ? MERGE_SIBLINGS_MAX
-                                                           : MERGE_CELLS_WRITTEN_MAX;
+    uint32_t limit =
+        record->policy == MERGE_POLICY_VECTOR ? MERGE_SIBLINGS_MAX : MERGE_CELLS_WRITTEN_MAX;
 
     if (added == 0) /* What takes away is always let through. */
         return ERR_OK;
@@ -152,13 +153,13 @@ void merge_edits_apply(struct merge_record *record, const struct merge_edits *ed
 
         if (edit->remove)
             continue;
-        merge_record_add(record, merge_cell_new(&(struct merge_cell_form){
-                                     .path = edit->path,
-                                     .value = edit->value,
-                                     .dot = edits->dot,
-                                     .hlc = edits->hlc,
-                                     .expires_ms = edit->expires_ms,
-                                     .op = edits->op }));
+        merge_record_add(record,
+                         merge_cell_new(&(struct merge_cell_form){ .path = edit->path,
+                                                                   .value = edit->value,
+                                                                   .dot = edits->dot,
+                                                                   .hlc = edits->hlc,
+                                                                   .expires_ms = edit->expires_ms,
+                                                                   .op = edits->op }));
     }
 }
 
@@ -288,9 +289,9 @@ uint32_t merge_expired_edits(const struct merge_record *record, uint64_t before_
     for (int pass = 0; any && pass < 2; pass++)
         for (uint32_t i = 0; i < view.count && count < MERGE_EDITS_MAX; i++)
             if (pass == 0 ? hidden[i] : out[i] && !hidden[i])
-                ret_edits[count++] = (struct merge_edit){
-                    .path = merge_cell_path(view.cells[i]), .remove = true, .exact = true
-                };
+                ret_edits[count++] = (struct merge_edit){ .path = merge_cell_path(view.cells[i]),
+                                                          .remove = true,
+                                                          .exact = true };
     free(expired);
     free(hidden);
     free(out);

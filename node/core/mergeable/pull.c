@@ -50,8 +50,8 @@ void merge_pull_begin(struct merge_replica *replica, struct merge_peer *peer, ui
 {
     if (peer->pull.active || !peer->reported || !has_use(replica, peer))
         return;
-    begin(replica, peer,
-          replica->syncing || mclock_exceeds_closed(&replica->clock, &peer->clock), now_ms);
+    begin(replica, peer, replica->syncing || mclock_exceeds_closed(&replica->clock, &peer->clock),
+          now_ms);
 }
 
 void merge_pull_tick(struct merge_replica *replica, uint64_t now_ms)
@@ -103,7 +103,7 @@ struct lacking {
     struct lacking_dot {
         struct merge_key *key; /* Borrowed from the index. */
         struct merge_dot dot;
-    } *dots;
+    } * dots;
     bool unknown; /* Some dot's record is not in the index. */
 };
 
@@ -154,8 +154,8 @@ static void item_encode(const struct merge_replica *replica, struct merge_key *k
                         struct slice dots_of, struct buf *out)
 {
     const struct merge_record *stored = merge_store_find(&replica->store, key);
-    struct merge_record nothing = { .erasure =
-                                        merge_store_erasure(&replica->store, merge_key_entity(key)) };
+    struct merge_record nothing = { .erasure = merge_store_erasure(&replica->store,
+                                                                   merge_key_entity(key)) };
 
     merge_key_encode(key, out);
     merge_record_encode(stored != NULL ? stored : &nothing, out);
@@ -181,7 +181,8 @@ static void fill_full(const struct merge_replica *replica, const struct merge_ke
     uint32_t at = merge_store_after(&replica->store, after);
 
     for (; at < replica->store.count && !chunk_is_full(replica, chunk); at++) {
-        item_encode(replica, replica->store.rows[at].key, (struct slice){ no_dots, 1 }, &chunk->items);
+        item_encode(replica, replica->store.rows[at].key, (struct slice){ no_dots, 1 },
+                    &chunk->items);
         chunk->count++;
     }
     chunk->last = at == replica->store.count;

@@ -1,8 +1,8 @@
 /*
- * pull: anti-entropy. A replica that lacks dots of a peer walks over the records of those dots, or over all
- * records where the peer no longer knows which, and joins the peer's clock, as it was at the first
- * chunk, when the last one is stored. The peer keeps no state of it: each request has the asker's clock
- * and the key up to which it has come.
+ * pull: anti-entropy. A replica that lacks dots of a peer walks over the records of those dots, or
+ * over all records where the peer no longer knows which, and joins the peer's clock, as it was at
+ * the first chunk, when the last one is stored. The peer keeps no state of it: each request has the
+ * asker's clock and the key up to which it has come.
  */
 #ifndef NODE_CORE_MERGEABLE_PULL_H
 #define NODE_CORE_MERGEABLE_PULL_H

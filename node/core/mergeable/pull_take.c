@@ -61,7 +61,8 @@ static err take_absence(struct merge_replica *replica, struct merge_key *key,
     return e;
 }
 
-/* All records behind `after` and before `before` (NULL: to the end), which the peer does not have. */
+/* All records behind `after` and before `before` (NULL: to the end), which the peer does not have.
+ */
 static err take_absences(struct merge_replica *replica, const struct merge_key *after,
                          const struct merge_key *before, const struct mclock *theirs)
 {
@@ -175,8 +176,8 @@ static err finish(struct merge_replica *replica, struct merge_peer *peer,
     return e;
 }
 
-/* The walk goes on from the first chunk, or begins with this one: a peer that no longer knows which records
- * the dots belong to begins with all of them. */
+/* The walk goes on from the first chunk, or begins with this one: a peer that no longer knows which
+ * records the dots belong to begins with all of them. */
 static void start(struct merge_pull *pull, const struct answer *answer)
 {
     if (pull->started && pull->full == answer->full)

@@ -8,8 +8,8 @@ static struct merge_place place_of(const struct merge_replica *replica, const st
 {
     return (struct merge_place){ .shard = replica->options.shard,
                                  .generation = replica->options.generation,
-                                 .erasure = merge_store_erasure(&replica->store,
-                                                                merge_key_entity(key)),
+                                 .erasure =
+                                     merge_store_erasure(&replica->store, merge_key_entity(key)),
                                  .key = key };
 }
 

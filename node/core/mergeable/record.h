@@ -1,12 +1,12 @@
 /*
- * record: one mergeable record, a dotted causal container: cells that are there, each with the dot of
- * the write that made it, and the context of all that was taken in. A dot in the context without a cell
- * was overwritten or removed. All policies merge alike; they differ in what a write replaces and in what
- * a read shows (policy.h).
+ * record: one mergeable record, a dotted causal container: cells that are there, each with the dot
+ * of the write that made it, and the context of all that was taken in. A dot in the context without
+ * a cell was overwritten or removed. All policies merge alike; they differ in what a write replaces
+ * and in what a read shows (policy.h).
  *
- * A merge drops no cell by its time or value: of concurrent values the losers stay, unseen, until a write
- * covers them. Else a merge were not associative: what a loser's removal depends on would depend on
- * the order of messages.
+ * A merge drops no cell by its time or value: of concurrent values the losers stay, unseen, until a
+ * write covers them. Else a merge were not associative: what a loser's removal depends on would
+ * depend on the order of messages.
  */
 #ifndef NODE_CORE_MERGEABLE_RECORD_H
 #define NODE_CORE_MERGEABLE_RECORD_H
@@ -49,8 +49,9 @@ struct merge_record {
     uint32_t count, capacity;
     struct merge_cell **cells; /* By path, then dot. Their dots are in the context. */
     struct causal context;
-    /* The record's own latest dots that some member may lack, those of removals too: what a caller that
-     * was shown this record has seen. The context cannot tell, as floors of the clock are mixed in. */
+    /* The record's own latest dots that some member may lack, those of removals too: what a caller
+     * that was shown this record has seen. The context cannot tell, as floors of the clock are
+     * mixed in. */
     struct causal recent;
 };
 
@@ -87,8 +88,9 @@ bool merge_record_equal(const struct merge_record *a, const struct merge_record 
 /* Of what all replicas have to agree on: policy, erasure and cells. */
 struct hash128 merge_record_digest(const struct merge_record *record);
 
-/* u8 format (1), u8 policy, compact erasure, context, recent, compact count; per cell u64 actor, compact counter,
- * u64 hlc, compact expires_ms, u64 op, u8 path size, path, compact value size, value. */
+/* u8 format (1), u8 policy, compact erasure, context, recent, compact count; per cell u64 actor,
+ * compact counter, u64 hlc, compact expires_ms, u64 op, u8 path size, path, compact value size,
+ * value. */
 void merge_record_encode(const struct merge_record *record, struct buf *out);
 /* Decodes exactly what one encode wrote, from a reader that may hold more. ERR_CORRUPT: malformed,
  * over a limit, or out of order; *ret_record untouched. Free with merge_record_deinit. */

@@ -76,8 +76,7 @@ struct buf *merge_out_message(struct merge_replica *replica, uint64_t to, uint64
     CHECK(out->message_count < OUT_MAX);
     if (out->message_count == out->message_capacity) {
         out->message_capacity = out->message_capacity > 0 ? out->message_capacity * 2 : 16;
-        out->messages =
-            mem_realloc(out->messages, out->message_capacity * sizeof *out->messages);
+        out->messages = mem_realloc(out->messages, out->message_capacity * sizeof *out->messages);
     }
     struct merge_message *message = &out->messages[out->message_count++];
 
@@ -136,7 +135,8 @@ uint64_t merge_processes_view(const struct merge_replica *replica)
 
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot)
 {
-    if (replica->members.membership.config == 0) /* While the log is replayed, peers are not known. */
+    if (replica->members.membership.config ==
+        0) /* While the log is replayed, peers are not known. */
         return false;
     for (uint32_t i = 0; i < replica->peer_count; i++)
         if (!merge_peer_speaks(replica, &replica->peers[i]) ||

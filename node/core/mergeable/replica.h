@@ -1,11 +1,12 @@
 /*
  * replica: the state of one mergeable shard at one member, and what it asks of its shell. The other
- * files of this room work on it: absorb.h (a record comes in), write.h, read.h, pull.h (anti-entropy),
- * receive.h (messages), rounds.h (time), members.h (configurations, ends of actors), disk.h (recovery).
+ * files of this room work on it: absorb.h (a record comes in), write.h, read.h, pull.h
+ * (anti-entropy), receive.h (messages), rounds.h (time), members.h (configurations, ends of
+ * actors), disk.h (recovery).
  *
  * The shell appends out.log to its log in order, sends a message once the log is on disk up to the
- * position that the message names, and says how far the disk is by merge_durable. It gives time, boots
- * and actors; the replica reads no clock and draws no number.
+ * position that the message names, and says how far the disk is by merge_durable. It gives time,
+ * boots and actors; the replica reads no clock and draws no number.
  */
 #ifndef NODE_CORE_MERGEABLE_REPLICA_H
 #define NODE_CORE_MERGEABLE_REPLICA_H
@@ -86,10 +87,11 @@ struct merge_peer {
     bool reported; /* This process has said the following: */
     bool syncing;
     uint64_t config, ready_config;
-    uint64_t view; /* merge_processes_view as it saw it. */
+    uint64_t view;     /* merge_processes_view as it saw it. */
     int64_t offset_ms; /* Its wall clock less ours. */
     struct mclock clock;
-    uint64_t pulled_config; /* Everything was pulled from it while this was our configuration and its. */
+    uint64_t
+        pulled_config; /* Everything was pulled from it while this was our configuration and its. */
     struct merge_pull pull;
 };
 
@@ -114,14 +116,15 @@ struct merge_replica {
     struct dot_index index;
     uint64_t counter; /* The last dot of this process. */
     uint64_t hlc;     /* The latest hybrid time seen. */
-    /* It does not have all that it once acknowledged: a lost or old disk, a voided clock, a new member. It
-     * takes in everything of its peers first, and until then writes nothing and answers no read. */
+    /* It does not have all that it once acknowledged: a lost or old disk, a voided clock, a new
+     * member. It takes in everything of its peers first, and until then writes nothing and answers
+     * no read. */
     bool syncing;
-    /* Rows that could not be read: of these records nothing was taken in, whatever the clock says. With
-     * `damage_unnamed` it may be any that has no row. */
+    /* Rows that could not be read: of these records nothing was taken in, whatever the clock says.
+     * With `damage_unnamed` it may be any that has no row. */
     bool damage_unnamed;
     uint32_t damaged_count;
-    struct merge_key **damaged; /* References; until the clock is voided. */
+    struct merge_key **damaged;    /* References; until the clock is voided. */
     uint64_t log_end, log_durable; /* Records appended; of these on disk. */
     uint64_t ticket_last, pull_last;
     uint64_t reported_ms;
@@ -147,12 +150,12 @@ void merge_out_log(struct merge_replica *replica, struct slice record);
 struct merge_peer *merge_peer_find(struct merge_replica *replica, uint64_t member);
 void merge_peer_deinit(struct merge_peer *peer);
 void merge_pull_end(struct merge_pull *pull);
-/* Its latest process reported, under this configuration: one that knows of other members says nothing of
- * what all of them have. */
+/* Its latest process reported, under this configuration: one that knows of other members says
+ * nothing of what all of them have. */
 bool merge_peer_speaks(const struct merge_replica *replica, const struct merge_peer *peer);
-/* Which processes of which members and departing ones this replica takes messages from, as one number.
- * Only replicas that see the same can agree on what an ended process wrote: one that has not heard of the
- * end may still take in more of it. */
+/* Which processes of which members and departing ones this replica takes messages from, as one
+ * number. Only replicas that see the same can agree on what an ended process wrote: one that has
+ * not heard of the end may still take in more of it. */
 uint64_t merge_processes_view(const struct merge_replica *replica);
 /* Every peer has said that its disk has that dot. */
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot);

@@ -9,12 +9,13 @@
 
 /* ---- time ---- */
 
-/* What it says of its clock is on its disk by then: peers forget, and removed members delete, by it. */
+/* What it says of its clock is on its disk by then: peers forget, and removed members delete, by
+ * it. */
 static void report(struct merge_replica *replica, uint64_t now_ms)
 {
     for (uint32_t i = 0; i < replica->peer_count; i++) {
-        struct buf *out = merge_message_begin(replica, MERGE_REPORT, replica->peers[i].member,
-                                              replica->log_end);
+        struct buf *out =
+            merge_message_begin(replica, MERGE_REPORT, replica->peers[i].member, replica->log_end);
 
         buf_put_u8(out, replica->syncing);
         buf_put_u64(out, merge_ready_config(replica));
@@ -113,8 +114,8 @@ static err take_write(struct merge_replica *replica, struct incoming_message *in
     if (e == ERR_OK && dot.actor == in->head.actor)
         e = mclock_name(&replica->clock, dot.actor, in->head.from);
     if (e == ERR_OK && wants_ack == 1)
-        merge_dot_encode(dot, merge_message_begin(replica, MERGE_ACK, in->head.from,
-                                                  replica->log_end));
+        merge_dot_encode(dot,
+                         merge_message_begin(replica, MERGE_ACK, in->head.from, replica->log_end));
     merge_record_deinit(&record);
     merge_key_unref(key);
     return e;
@@ -143,8 +144,7 @@ static err take_ask(struct merge_replica *replica, struct incoming_message *in)
         return ERR_CORRUPT;
     err e = reader_finish(in->reader);
 
-    if (e == ERR_OK && !replica->syncing &&
-        in->head.config == replica->members.membership.config) {
+    if (e == ERR_OK && !replica->syncing && in->head.config == replica->members.membership.config) {
         struct buf *out = merge_message_begin(replica, MERGE_TELL, in->head.from, 0);
 
         merge_record_full(replica, key, &record);

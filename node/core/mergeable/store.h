@@ -1,6 +1,6 @@
 /*
- * store: the records of one shard at one replica, in the order of their keys, and the erasure numbers of
- * entities. Records are stored stripped of what the replica's clock says.
+ * store: the records of one shard at one replica, in the order of their keys, and the erasure
+ * numbers of entities. Records are stored stripped of what the replica's clock says.
  */
 #ifndef NODE_CORE_MERGEABLE_STORE_H
 #define NODE_CORE_MERGEABLE_STORE_H

@@ -10,8 +10,8 @@
 
 #define HLC_COUNT_BITS 16u
 
-/* How far this member's clock is off the median of its peers', in ms: of an even number the one that is
- * nearer. */
+/* How far this member's clock is off the median of its peers', in ms: of an even number the one
+ * that is nearer. */
 static uint64_t clock_off_ms(const struct merge_replica *replica, uint64_t now_ms)
 {
     int64_t offsets[MERGE_PEERS_MAX];
@@ -111,8 +111,7 @@ static err commit(struct merge_replica *replica, struct merge_key *key, enum mer
         record.policy = policy;
     err e = ERR_OK;
 
-    if (causal_covers(&record.context, edits->dot) ||
-        mclock_covers(&replica->clock, edits->dot)) {
+    if (causal_covers(&record.context, edits->dot) || mclock_covers(&replica->clock, edits->dot)) {
         /* A peer or a disk claims what this process has not written yet. */
         e = unavailable(ret_refusal, "actor", edits->dot.counter);
     } else if (record.policy != policy) {
@@ -220,8 +219,9 @@ static err sweep_row(struct merge_replica *replica, uint64_t now_ms, uint32_t at
     if (edits.count > 0) {
         struct merge_write write = { .key = key, .durability = MERGE_ONE };
 
-        e = replica->pending_count == MERGE_PENDING_MAX ? ERR_FULL
-                                                        : commit(replica, key, record.policy, &edits, &refusal);
+        e = replica->pending_count == MERGE_PENDING_MAX
+                ? ERR_FULL
+                : commit(replica, key, record.policy, &edits, &refusal);
         ret_written->dot = edits.dot;
         if (e == ERR_OK)
             wait_for(replica, now_ms, &write, ret_written);

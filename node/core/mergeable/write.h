@@ -24,23 +24,22 @@ struct merge_written {
 };
 
 /*
- * Writes, logs, and sends to all peers. The answer comes in merge_out: at once with MEMORY, once on this
- * disk with ONE, once on the disks of a majority, of both in a joint configuration, with MAJORITY.
- * Nothing is written on error:
- *   ERR_INVALID      the write, or the token, is none; ret_refusal names the field
- *   ERR_TOO_LARGE    over a limit of one write
- *   ERR_FULL         over a limit of the record, of actors or of pending calls
- *   ERR_STALE_EPOCH  the token is of another generation, or before an erasure
- *   ERR_UNAVAILABLE  "member": not one; "syncing"; "clock": off its peers' by `value` ms; "majority": out
- *                    of reach; "actor": this process's was closed; "token": of a later erasure
+ * Writes, logs, and sends to all peers. The answer comes in merge_out: at once with MEMORY, once on
+ * this disk with ONE, once on the disks of a majority, of both in a joint configuration, with
+ * MAJORITY. Nothing is written on error: ERR_INVALID      the write, or the token, is none;
+ * ret_refusal names the field ERR_TOO_LARGE    over a limit of one write ERR_FULL         over a
+ * limit of the record, of actors or of pending calls ERR_STALE_EPOCH  the token is of another
+ * generation, or before an erasure ERR_UNAVAILABLE  "member": not one; "syncing"; "clock": off its
+ * peers' by `value` ms; "majority": out of reach; "actor": this process's was closed; "token": of a
+ * later erasure
  */
 NODISCARD err merge_write(struct merge_replica *replica, uint64_t now_ms,
                           const struct merge_write *write, struct merge_written *ret_written,
                           struct merge_refusal *ret_refusal);
 
-/* The owner's sweep: removes by a write of its own what expired MERGE_SWEEP_LATE_MS ago in the first
- * record behind `after` (NULL: of all) that has such values. ERR_NOT_FOUND: none has. Other errors as
- * merge_write. *ret_key is a reference of the caller. */
+/* The owner's sweep: removes by a write of its own what expired MERGE_SWEEP_LATE_MS ago in the
+ * first record behind `after` (NULL: of all) that has such values. ERR_NOT_FOUND: none has. Other
+ * errors as merge_write. *ret_key is a reference of the caller. */
 NODISCARD err merge_sweep(struct merge_replica *replica, uint64_t now_ms,
                           const struct merge_key *after, struct merge_key **ret_key,
                           struct merge_written *ret_written);

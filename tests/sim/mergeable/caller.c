@@ -232,8 +232,8 @@ static void call_read(struct msim *sim)
     oracle_shown(sim, &record, msim_wall(sim, node));
     oracle_session_read(sim, session, &record);
     buf_clear(&session->token);
-    if (merge_token_of(node->replica, sim->keys[session->key], &record,
-                       (struct slice){ 0 }, &session->token) != ERR_OK)
+    if (merge_token_of(node->replica, sim->keys[session->key], &record, (struct slice){ 0 },
+                       &session->token) != ERR_OK)
         forget(session);
     merge_record_deinit(&record);
 }

@@ -1,8 +1,9 @@
 /*
- * msim: the mergeable class in virtual time. One seed is one story: members that write on all sides of
- * cuts, crash, lose disks, get old images of them back, join and leave; a network that loses, repeats,
- * delays and reorders. The oracle knows each write and what it replaced, from what stood there before
- * and after, and judges reads as they come and all replicas once everything has healed.
+ * msim: the mergeable class in virtual time. One seed is one story: members that write on all sides
+ * of cuts, crash, lose disks, get old images of them back, join and leave; a network that loses,
+ * repeats, delays and reorders. The oracle knows each write and what it replaced, from what stood
+ * there before and after, and judges reads as they come and all replicas once everything has
+ * healed.
  */
 #ifndef TESTS_SIM_MERGEABLE_MSIM_H
 #define TESTS_SIM_MERGEABLE_MSIM_H

@@ -1,7 +1,7 @@
 /*
- * What must be true, said from the writes alone. A value that was written is there, at every member, until a
- * write that saw it, and that survived, replaced it; what such a write replaced never comes back; what was
- * acknowledged survives while a disk that had it does.
+ * What must be true, said from the writes alone. A value that was written is there, at every
+ * member, until a write that saw it, and that survived, replaced it; what such a write replaced
+ * never comes back; what was acknowledged survives while a disk that had it does.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,8 +124,8 @@ static bool is_later(const struct merge_cell *a, const struct merge_cell *b)
     return a->dot.counter > b->dot.counter;
 }
 
-/* The last write of each path wins, then it counts whether that has expired. Whether a document hides it
- * is for nested paths to say. */
+/* The last write of each path wins, then it counts whether that has expired. Whether a document
+ * hides it is for nested paths to say. */
 static bool wins(const struct merge_record *record, const struct merge_cell *cell, uint64_t now_ms)
 {
     for (uint32_t i = 0; i < record->count; i++)
@@ -159,12 +159,10 @@ void oracle_shown(struct msim *sim, const struct merge_record *record, uint64_t 
     for (uint32_t i = 0; i < view.count; i++) {
         PROMISE(sim, view.cells[i]->expires_ms == 0 || view.cells[i]->expires_ms > now_ms,
                 "a read shows what has expired");
-        PROMISE(sim,
-                record->policy == MERGE_POLICY_VECTOR || wins(record, view.cells[i], now_ms),
+        PROMISE(sim, record->policy == MERGE_POLICY_VECTOR || wins(record, view.cells[i], now_ms),
                 "a read shows what is not the last write");
         for (uint32_t j = 0; record->policy == MERGE_POLICY_MERGE && j < i; j++)
-            PROMISE(sim,
-                    !is_nested(merge_cell_path(view.cells[i]), merge_cell_path(view.cells[j])),
+            PROMISE(sim, !is_nested(merge_cell_path(view.cells[i]), merge_cell_path(view.cells[j])),
                     "a read shows a value and what is inside of it");
     }
     if (record->policy == MERGE_POLICY_LWW || record->policy == MERGE_POLICY_SET)
@@ -316,11 +314,11 @@ static const struct merge_replica *judge_members(struct msim *sim)
 
         PROMISE(sim, replica != NULL && !replica->syncing, "member %llu never has everything",
                 (unsigned long long)m->members[i]);
-        PROMISE(sim,
-                hash128_equal(merge_store_digest(&replica->store),
-                              merge_store_digest(&first->store)),
-                "members %llu and %llu differ after healing", (unsigned long long)m->members[0],
-                (unsigned long long)m->members[i]);
+        PROMISE(
+            sim,
+            hash128_equal(merge_store_digest(&replica->store), merge_store_digest(&first->store)),
+            "members %llu and %llu differ after healing", (unsigned long long)m->members[0],
+            (unsigned long long)m->members[i]);
         PROMISE(sim,
                 mclock_includes(&replica->clock, &first->clock) &&
                     mclock_includes(&first->clock, &replica->clock),
@@ -348,8 +346,7 @@ static void judge_cell(struct msim *sim, const struct merge_replica *replica,
                        const struct cell *cell)
 {
     const struct write *write = &sim->writes[cell->write];
-    const struct merge_record *record =
-        merge_store_find(&replica->store, sim->keys[write->key]);
+    const struct merge_record *record = merge_store_find(&replica->store, sim->keys[write->key]);
     bool there = record != NULL && has_cell(record, cell);
     uint64_t number = (unsigned long long)cell->write;
 

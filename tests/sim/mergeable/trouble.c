@@ -21,8 +21,8 @@ static void mend(struct msim *sim)
         sim->nodes[i].side = 0;
 }
 
-/* A second old member without all it acknowledged could not come back without the first: as many losses
- * are an operator's to mend, and out of this story. */
+/* A second old member without all it acknowledged could not come back without the first: as many
+ * losses are an operator's to mend, and out of this story. */
 static bool may_lose(struct msim *sim, const struct node *node)
 {
     const struct membership *m = &sim->members.membership;

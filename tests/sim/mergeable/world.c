@@ -5,6 +5,7 @@
 #include "node/core/mergeable/absorb.h"
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/members.h"
+#include "node/core/mergeable/message.h"
 #include "node/core/mergeable/rounds.h"
 #include "runtime/base/check.h"
 #include "tests/sim/mergeable/msim.h"
@@ -262,8 +263,8 @@ void msim_drain(struct msim *sim, struct node *node)
             buf_deinit(&message->bytes);
             continue;
         }
-        node->held[node->held_count++] = (struct held){ message->to, message->after_log,
-                                                        message->bytes };
+        node->held[node->held_count++] =
+            (struct held){ message->to, message->after_log, message->bytes };
         message->bytes = (struct buf){ 0 };
     }
     for (uint32_t i = 0; i < out->done_count; i++)
@@ -285,6 +286,9 @@ void msim_deliver(struct msim *sim)
         }
         sim->flights[i] = sim->flights[--sim->flight_count];
         if (node->replica != NULL) {
+            /* Behind the head of 49 bytes: boot, id, and whether it is a chunk of all records. */
+            sim->counts->pulls_full +=
+                flight.bytes.data[0] == MERGE_CHUNK && flight.bytes.data[65] == 1;
             err e = merge_receive(node->replica, msim_wall(sim, node), buf_slice(&flight.bytes));
 
             PROMISE(sim, e != ERR_CORRUPT && e != ERR_FULL && e != ERR_INVALID,
