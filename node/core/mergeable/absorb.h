@@ -1,0 +1,25 @@
+/*
+ * absorb: a record comes in, from a peer, from the log or from this replica's own write. Its dots
+ * join the clock only together with it.
+ */
+#ifndef NODE_CORE_MERGEABLE_ABSORB_H
+#define NODE_CORE_MERGEABLE_ABSORB_H
+
+#include "node/core/mergeable/incoming.h"
+#include "node/core/mergeable/replica.h"
+
+/* Merges it in and takes its dots, and those of its cells, into clock and index. ERR_FULL: a limit
+ * of clock, context or erasures; ERR_INVALID: another policy; nothing is changed by either. */
+NODISCARD err merge_absorb(struct merge_replica *replica, const struct merge_incoming *incoming);
+/* The same, and the log gets it. */
+NODISCARD err merge_absorb_logged(struct merge_replica *replica,
+                                  const struct merge_incoming *incoming);
+/* What clocks now say need not be stored; a record that says nothing else is not stored at all. */
+void merge_row_settle(struct merge_replica *replica, const struct merge_key *key);
+/* The same for each row that says more than its cells. */
+void merge_rows_settle(struct merge_replica *replica);
+/* Erases an entity, as the strict log says. Logged. ERR_FULL: MERGE_ERASURES_MAX. ERR_INVALID: no
+ * entity is called so. */
+NODISCARD err merge_erase(struct merge_replica *replica, struct slice entity, uint64_t number);
+
+#endif

@@ -1,0 +1,234 @@
+#include "node/core/mergeable/members.h"
+
+#include "node/core/mergeable/absorb.h"
+#include "node/core/mergeable/log_record.h"
+#include "runtime/base/check.h"
+
+/* ---- configurations ---- */
+
+static void peers_drop(struct merge_replica *replica, const uint64_t *wanted, uint32_t count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        bool stays = false;
+
+        for (uint32_t j = 0; j < count; j++)
+            stays |= wanted[j] == replica->peers[i].member;
+        if (stays)
+            replica->peers[kept++] = replica->peers[i];
+        else
+            merge_peer_deinit(&replica->peers[i]);
+    }
+    replica->peer_count = kept;
+}
+
+static void want(const struct merge_replica *replica, uint64_t member, uint64_t *wanted,
+                 uint32_t *count)
+{
+    for (uint32_t i = 0; i < *count; i++)
+        if (wanted[i] == member)
+            return;
+    if (member != replica->options.member)
+        wanted[(*count)++] = member;
+}
+
+err merge_configure(struct merge_replica *replica, const struct merge_members *members)
+{
+    const struct membership *membership = &members->membership;
+    uint64_t wanted[MERGE_PEERS_MAX];
+    uint32_t count = 0;
+
+    if (membership->count == 0 || membership->count > MEMBERS_MAX ||
+        membership->new_count > MEMBERS_MAX || members->departing_count > MERGE_DEPARTING_MAX)
+        return ERR_INVALID;
+    if (membership->config < replica->members.membership.config)
+        return ERR_OK;
+    for (uint32_t i = 0; i < membership->count; i++)
+        want(replica, membership->members[i], wanted, &count);
+    for (uint32_t i = 0; i < membership->new_count; i++)
+        want(replica, membership->new_members[i], wanted, &count);
+    for (uint32_t i = 0; i < members->departing_count; i++)
+        want(replica, members->departing[i], wanted, &count);
+    peers_drop(replica, wanted, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (merge_peer_find(replica, wanted[i]) == NULL)
+            replica->peers[replica->peer_count++] = (struct merge_peer){ .member = wanted[i] };
+    replica->members = *members;
+    merge_sync_settle(replica);
+    return ERR_OK;
+}
+
+/* ---- to have everything again ---- */
+
+static bool is_in(const uint64_t *members, uint32_t count, uint64_t member)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (members[i] == member)
+            return true;
+    return false;
+}
+
+/* Old members from which everything was pulled under this configuration. */
+static uint32_t pulled_old(const struct merge_replica *replica)
+{
+    const struct membership *m = &replica->members.membership;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < replica->peer_count; i++)
+        count += replica->peers[i].pulled_config == m->config && m->config != 0 &&
+                 is_in(m->members, m->count, replica->peers[i].member);
+    return count;
+}
+
+void merge_sync_begin(struct merge_replica *replica)
+{
+    replica->syncing = true;
+    for (uint32_t i = 0; i < replica->peer_count; i++)
+        replica->peers[i].pulled_config = 0;
+    merge_log_sync(replica, true);
+}
+
+/* ERR_FULL leaves it out of the clock: the record stays, and its peers are not told. */
+static void announce_dot(struct merge_replica *replica, struct merge_dot dot, struct merge_key *key)
+{
+    if (!mclock_holds(&replica->clock, dot) && mclock_add(&replica->clock, dot) == ERR_OK)
+        dot_index_add(&replica->index, dot, key);
+}
+
+void merge_sync_announce(struct merge_replica *replica)
+{
+    for (uint32_t i = 0; i < replica->index.actor_count; i++) {
+        const struct index_actor *actor = &replica->index.actors[i];
+
+        for (uint32_t at = actor->first; at < actor->end; at++)
+            announce_dot(replica, (struct merge_dot){ actor->actor, actor->dots[at].counter },
+                         actor->dots[at].key);
+    }
+    for (uint32_t i = 0; i < replica->store.count; i++) {
+        struct merge_row *row = &replica->store.rows[i];
+
+        for (uint32_t j = 0; j < row->record.count; j++)
+            announce_dot(replica, row->record.cells[j]->dot, row->key);
+        for (uint32_t j = 0; j < row->record.recent.count; j++) {
+            struct causal_entry entry = row->record.recent.entries[j];
+
+            announce_dot(replica, (struct merge_dot){ entry.actor, entry.upto }, row->key);
+        }
+    }
+}
+
+void merge_sync_settle(struct merge_replica *replica)
+{
+    const struct membership *m = &replica->members.membership;
+    uint32_t need = m->count - (m->count / 2 + 1) + 1;
+
+    if (!replica->syncing || m->count == 0)
+        return;
+    if (is_in(m->members, m->count, replica->options.member) && need > m->count - 1)
+        need = m->count - 1; /* It was alone: what it lost was there only. */
+    if (pulled_old(replica) < need)
+        return;
+    merge_sync_announce(replica);
+    replica->syncing = false;
+    merge_log_sync(replica, false);
+}
+
+uint64_t merge_ready_config(const struct merge_replica *replica)
+{
+    const struct membership *m = &replica->members.membership;
+    uint32_t have = pulled_old(replica);
+
+    if (replica->syncing)
+        return 0;
+    have += is_in(m->members, m->count, replica->options.member);
+    return have >= m->count / 2 + 1 ? m->config : 0;
+}
+
+bool merge_may_leave(const struct merge_replica *replica)
+{
+    const struct membership *m = &replica->members.membership;
+    uint32_t ready = 0;
+
+    if (m->new_count == 0)
+        return false;
+    if (is_in(m->new_members, m->new_count, replica->options.member))
+        ready += merge_ready_config(replica) == m->config;
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct merge_peer *peer = &replica->peers[i];
+
+        ready += is_in(m->new_members, m->new_count, peer->member) && peer->reported &&
+                 !peer->syncing && peer->ready_config == m->config;
+    }
+    return ready == m->new_count;
+}
+
+bool merge_may_delete(const struct merge_replica *replica)
+{
+    if (merge_is_member(replica, replica->options.member) || replica->syncing)
+        return false;
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct merge_peer *peer = &replica->peers[i];
+
+        if (merge_is_member(replica, peer->member) && peer->reported && !peer->syncing &&
+            mclock_includes(&peer->clock, &replica->clock))
+            return true;
+    }
+    return false;
+}
+
+/* ---- ends of actors ---- */
+
+/* Its process has ended: its member has another one, or is gone. */
+static bool is_ended(struct merge_replica *replica, const struct mclock_actor *actor)
+{
+    const struct merge_peer *peer = merge_peer_find(replica, actor->member);
+
+    if (actor->member == 0)
+        return false;
+    if (actor->member == replica->options.member)
+        return actor->actor != replica->options.actor;
+    return peer == NULL || (peer->actor != 0 && peer->actor != actor->actor);
+}
+
+static bool all_agree(const struct merge_replica *replica, uint64_t actor)
+{
+    uint64_t view = merge_processes_view(replica);
+
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct merge_peer *peer = &replica->peers[i];
+
+        if (!merge_peer_speaks(replica, peer) || peer->syncing || peer->view != view ||
+            !mclock_agrees(&peer->clock, &replica->clock, actor))
+            return false;
+    }
+    return true;
+}
+
+void merge_close_actors(struct merge_replica *replica)
+{
+    if (replica->syncing)
+        return;
+    for (uint32_t i = 0; i < replica->clock.count; i++) {
+        const struct mclock_actor *actor = &replica->clock.actors[i];
+
+        if (actor->closed || !is_ended(replica, actor) || !all_agree(replica, actor->actor))
+            continue;
+        mclock_close(&replica->clock, actor->actor);
+        merge_log_close(replica, actor->actor);
+    }
+}
+
+static bool is_everywhere(void *user, struct merge_dot dot, const struct merge_key *key)
+{
+    (void)key;
+    return merge_all_have(user, dot);
+}
+
+void merge_prune_index(struct merge_replica *replica)
+{
+    if (replica->syncing) /* What only it may hold is announced when it has everything. */
+        return;
+    dot_index_prune(&replica->index, is_everywhere, replica);
+    merge_rows_settle(replica);
+}

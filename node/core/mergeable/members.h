@@ -1,0 +1,36 @@
+/*
+ * members: configurations of a mergeable shard, when a replica has everything again, when a removed
+ * one may go, and when an actor is at its end.
+ */
+#ifndef NODE_CORE_MERGEABLE_MEMBERS_H
+#define NODE_CORE_MERGEABLE_MEMBERS_H
+
+#include "node/core/mergeable/replica.h"
+
+/* As the strict log says; a configuration below the present one changes nothing. At least one
+ * member. ERR_INVALID: more departing members than MERGE_DEPARTING_MAX. */
+NODISCARD err merge_configure(struct merge_replica *replica, const struct merge_members *members);
+
+/* It has lost what it acknowledged, or never had it: it takes everything in first. Logged. */
+void merge_sync_begin(struct merge_replica *replica);
+/* Ends that once enough peers were pulled from: of n old members so many that every majority that
+ * acknowledged a write with this replica's help has one of them. Logged. */
+void merge_sync_settle(struct merge_replica *replica);
+/* What a voided clock had and no peer named is this replica's own to tell: dots of the index and of
+ * cells join the clock again. */
+void merge_sync_announce(struct merge_replica *replica);
+
+/* The configuration for which this replica has what a majority of the old members had; 0: none. */
+uint64_t merge_ready_config(const struct merge_replica *replica);
+/* In a joint configuration: every new member is ready, so the old ones may be left. */
+bool merge_may_leave(const struct merge_replica *replica);
+/* This replica was removed and a member has on disk all that it holds: it may delete (DEPART). */
+bool merge_may_delete(const struct merge_replica *replica);
+
+/* Closes the actors of processes that ended, where all members and departing ones agree on their
+ * dots. Logged. */
+void merge_close_actors(struct merge_replica *replica);
+/* Forgets which record a dot belongs to once every peer has it. */
+void merge_prune_index(struct merge_replica *replica);
+
+#endif

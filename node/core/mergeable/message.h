@@ -1,0 +1,56 @@
+/*
+ * message: what replicas of a mergeable shard say to each other. Every message has a head: u8 kind,
+ * u64 generation, shard, from, boot, actor, config; then its body.
+ *
+ *   REPORT   u8 syncing, u64 ready_config, u64 view, u64 now_ms, clock: what the sender's disk has
+ *   WRITE    u64 actor, u64 counter, u8 wants an answer, key, record with its full context
+ *   ACK      u64 actor, u64 counter: the sender has that write on disk
+ *   PULL     u64 boot asked, u64 id, u8 full, u8 has after, after key, the asker's clock
+ *   CHUNK    u64 boot asking, u64 id, u8 full, u8 last, u8 syncing, the sender's clock, compact
+ * count; for each record: key, record stripped of that very clock, compact count, its dots (u64,
+ * u64) ASK      u64 id, key: a read of a majority TELL     u64 id, key, record with its full
+ * context
+ */
+#ifndef NODE_CORE_MERGEABLE_MESSAGE_H
+#define NODE_CORE_MERGEABLE_MESSAGE_H
+
+#include "node/core/mergeable/replica.h"
+
+enum merge_kind {
+    MERGE_REPORT = 1,
+    MERGE_WRITE,
+    MERGE_ACK,
+    MERGE_PULL,
+    MERGE_CHUNK,
+    MERGE_ASK,
+    MERGE_TELL,
+    MERGE_KIND_END
+};
+
+struct merge_head {
+    enum merge_kind kind;
+    uint64_t generation, shard, from, boot, actor, config;
+};
+
+/* Begins a message to a peer; the caller appends the body. `after_log`: as of struct merge_message.
+ */
+struct buf *merge_message_begin(struct merge_replica *replica, enum merge_kind kind, uint64_t to,
+                                uint64_t after_log);
+/* ERR_CORRUPT: malformed. */
+NODISCARD err merge_head_decode(struct reader *reader, struct merge_head *ret_head);
+
+/* The dot of a write, as it stands in messages and in the log. ERR_CORRUPT: actor or counter is 0.
+ */
+void merge_dot_encode(struct merge_dot dot, struct buf *out);
+NODISCARD err merge_dot_decode(struct reader *reader, struct merge_dot *ret_dot);
+
+/* A write, with its record as it is now, to all peers. */
+void merge_send_write(struct merge_replica *replica, struct merge_key *key, struct merge_dot dot,
+                      bool wants_ack);
+/* A question of a majority's read to all members. */
+void merge_send_ask(struct merge_replica *replica, const struct merge_key *key, uint64_t id);
+/* The record as this replica has it, its context filled; empty when it has none. Free it. */
+void merge_record_full(const struct merge_replica *replica, const struct merge_key *key,
+                       struct merge_record *ret_record);
+
+#endif

@@ -1,0 +1,300 @@
+#include "node/core/mergeable/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/check.h"
+
+/* ---- what a write may be ---- */
+
+static err refuse(struct merge_refusal *refusal, const char *field, uint64_t limit, uint64_t value)
+{
+    *refusal = (struct merge_refusal){ .field = field, .limit = limit, .value = value };
+    return ERR_TOO_LARGE;
+}
+
+static bool path_is_well(enum merge_policy policy, struct slice path)
+{
+    if (policy == MERGE_POLICY_VECTOR)
+        return path.size == 0;
+    if (policy == MERGE_POLICY_LWW)
+        return true;
+    if (path.size == 0)
+        return false;
+    if (policy == MERGE_POLICY_SET)
+        return true;
+    /* Names between slashes, none empty. */
+    for (size_t i = 0; i < path.size; i++)
+        if (path.data[i] == '/' && (i == 0 || i + 1 == path.size || path.data[i - 1] == '/'))
+            return false;
+    return true;
+}
+
+err merge_edits_check(enum merge_policy policy, const struct merge_edits *edits,
+                      struct merge_refusal *ret_refusal)
+{
+    if (policy == MERGE_POLICY_NONE || policy >= MERGE_POLICY_COUNT) {
+        *ret_refusal = (struct merge_refusal){ .field = "policy", .value = policy };
+        return ERR_INVALID;
+    }
+    if (edits->count > MERGE_EDITS_MAX)
+        return refuse(ret_refusal, "edits", MERGE_EDITS_MAX, edits->count);
+    if ((edits->count == 0 && !edits->whole) ||
+        (policy == MERGE_POLICY_VECTOR && edits->count > 1)) {
+        *ret_refusal =
+            (struct merge_refusal){ .field = "edits", .limit = 1, .value = edits->count };
+        return ERR_INVALID;
+    }
+    for (uint32_t i = 0; i < edits->count; i++) {
+        const struct merge_edit *edit = &edits->list[i];
+
+        if (edit->path.size > MERGE_PATH_BYTES_MAX)
+            return refuse(ret_refusal, "path", MERGE_PATH_BYTES_MAX, edit->path.size);
+        if (edit->value.size > MERGE_VALUE_BYTES_MAX)
+            return refuse(ret_refusal, "value", MERGE_VALUE_BYTES_MAX, edit->value.size);
+        bool well = path_is_well(policy, edit->path);
+
+        for (uint32_t j = 0; j < i; j++)
+            well &= !slice_equal(edit->path, edits->list[j].path);
+        if (!well) {
+            *ret_refusal = (struct merge_refusal){ .field = "path", .value = i };
+            return ERR_INVALID;
+        }
+    }
+    return ERR_OK;
+}
+
+/* ---- what a write replaces ---- */
+
+/* `path` is inside of `above`: "a/b" of "a". */
+static bool is_inside(struct slice path, struct slice above)
+{
+    return path.size > above.size && path.data[above.size] == '/' &&
+           memcmp(path.data, above.data, above.size) == 0;
+}
+
+static bool is_replaced(enum merge_policy policy, const struct merge_edits *edits,
+                        const struct merge_cell *cell)
+{
+    struct slice path = merge_cell_path(cell);
+
+    if (policy == MERGE_POLICY_VECTOR && (edits->seen != NULL || !edits->whole))
+        return edits->seen != NULL && causal_covers(edits->seen, cell->dot);
+    if (edits->whole)
+        return true;
+    for (uint32_t i = 0; i < edits->count; i++) {
+        const struct merge_edit *edit = &edits->list[i];
+
+        if (slice_equal(path, edit->path))
+            return true;
+        if (policy != MERGE_POLICY_MERGE || edit->exact)
+            continue;
+        /* A value takes the place of an object, and an object that of a value. */
+        if (is_inside(path, edit->path) || (!edit->remove && is_inside(edit->path, path)))
+            return true;
+    }
+    return false;
+}
+
+static bool covers_unseen(enum merge_policy policy, const struct merge_edits *edits)
+{
+    return edits->seen != NULL && (policy == MERGE_POLICY_VECTOR || edits->whole);
+}
+
+err merge_edits_fit(const struct merge_record *record, const struct merge_edits *edits,
+                    struct merge_refusal *ret_refusal)
+{
+    uint64_t cells = 0, bytes = 0;
+
+    for (uint32_t i = 0; i < record->count; i++) {
+        const struct merge_cell *cell = record->cells[i];
+
+        if (is_replaced(record->policy, edits, cell))
+            continue;
+        cells++;
+        bytes += cell->path_size + cell->value_size;
+    }
+    uint32_t added = 0;
+
+    for (uint32_t i = 0; i < edits->count; i++) {
+        added += !edits->list[i].remove;
+        bytes += edits->list[i].remove ? 0 : edits->list[i].path.size + edits->list[i].value.size;
+    }
+    uint32_t limit =
+        record->policy == MERGE_POLICY_VECTOR ? MERGE_SIBLINGS_MAX : MERGE_CELLS_WRITTEN_MAX;
+
+    if (added == 0) /* What takes away is always let through. */
+        return ERR_OK;
+    if (cells + added > limit)
+        (void)refuse(ret_refusal, record->policy == MERGE_POLICY_VECTOR ? "siblings" : "fields",
+                     limit, cells + added);
+    else if (bytes > MERGE_BYTES_WRITTEN_MAX)
+        (void)refuse(ret_refusal, "record", MERGE_BYTES_WRITTEN_MAX, bytes);
+    else
+        return ERR_OK;
+    return ERR_FULL;
+}
+
+void merge_edits_apply(struct merge_record *record, const struct merge_edits *edits)
+{
+    bool *gone = mem_zalloc((record->count + 1) * sizeof *gone);
+
+    CHECK(!causal_covers(&record->context, edits->dot));
+    for (uint32_t i = 0; i < record->count; i++)
+        gone[i] = is_replaced(record->policy, edits, record->cells[i]);
+    merge_record_remove(record, gone);
+    free(gone);
+    if (covers_unseen(record->policy, edits))
+        causal_join(&record->context, edits->seen);
+    causal_raise(&record->context, edits->dot.actor, edits->dot.counter);
+    causal_raise(&record->recent, edits->dot.actor, edits->dot.counter);
+    for (uint32_t i = 0; i < edits->count; i++) {
+        const struct merge_edit *edit = &edits->list[i];
+
+        if (edit->remove)
+            continue;
+        merge_record_add(record,
+                         merge_cell_new(&(struct merge_cell_form){ .path = edit->path,
+                                                                   .value = edit->value,
+                                                                   .dot = edits->dot,
+                                                                   .hlc = edits->hlc,
+                                                                   .expires_ms = edit->expires_ms,
+                                                                   .op = edits->op }));
+    }
+}
+
+/* ---- what a read shows ---- */
+
+/* For each path the cell that wins. Of VECTOR all, one for each operation. */
+static void choose(struct merge_view *view, const struct merge_record *record)
+{
+    for (uint32_t i = 0; i < record->count; i++) {
+        const struct merge_cell *cell = record->cells[i];
+        const struct merge_cell **last = view->count > 0 ? &view->cells[view->count - 1] : NULL;
+        bool same = last != NULL && slice_equal(merge_cell_path(*last), merge_cell_path(cell));
+
+        if (record->policy == MERGE_POLICY_VECTOR) {
+            same = false;
+            for (uint32_t j = 0; j < view->count && cell->op != 0; j++)
+                same |= view->cells[j]->op == cell->op;
+            if (!same)
+                view->cells[view->count++] = cell;
+        } else if (!same) {
+            view->cells[view->count++] = cell;
+        } else if (merge_cell_order(cell, *last) > 0) {
+            *last = cell;
+        }
+    }
+}
+
+/* The place of the path in the view, or its count. */
+static uint32_t find_path(const struct merge_view *view, struct slice path)
+{
+    uint32_t low = 0, high = view->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (slice_compare(merge_cell_path(view->cells[middle]), path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < view->count && slice_equal(merge_cell_path(view->cells[low]), path) ? low
+                                                                                     : view->count;
+}
+
+/* Of MERGE: a value and what stands inside of its path cannot both be shown; the later write is. */
+static void mark_hidden(const struct merge_view *view, bool *hidden)
+{
+    for (uint32_t i = 0; i < view->count; i++) {
+        struct slice path = merge_cell_path(view->cells[i]);
+
+        for (size_t size = 1; size < path.size; size++) {
+            if (path.data[size] != '/')
+                continue;
+            uint32_t above = find_path(view, (struct slice){ path.data, size });
+
+            if (above == view->count)
+                continue;
+            if (merge_cell_order(view->cells[above], view->cells[i]) > 0)
+                hidden[i] = true;
+            else
+                hidden[above] = true;
+        }
+    }
+}
+
+static bool is_expired(const struct merge_cell *cell, uint64_t now_ms)
+{
+    return cell->expires_ms != 0 && cell->expires_ms <= now_ms;
+}
+
+void merge_view_init(struct merge_view *view, const struct merge_record *record, uint64_t now_ms)
+{
+    uint32_t kept = 0;
+
+    *view = (struct merge_view){ 0 };
+    view->cells = mem_alloc((record->count + 1) * sizeof *view->cells);
+    choose(view, record);
+    bool *out = mem_zalloc((view->count + 1) * sizeof *out);
+
+    if (record->policy == MERGE_POLICY_MERGE)
+        mark_hidden(view, out);
+    for (uint32_t i = 0; i < view->count; i++)
+        out[i] |= is_expired(view->cells[i], now_ms);
+    for (uint32_t i = 0; i < view->count; i++)
+        if (!out[i])
+            view->cells[kept++] = view->cells[i];
+    view->count = kept;
+    free(out);
+}
+
+void merge_view_deinit(struct merge_view *view)
+{
+    free(view->cells);
+    *view = (struct merge_view){ 0 };
+}
+
+static void expired_of_siblings(const struct merge_view *view, const bool *expired, bool *ret_out)
+{
+    bool all = view->count > 0;
+
+    for (uint32_t i = 0; i < view->count; i++)
+        all &= expired[i];
+    ret_out[0] = all;
+}
+
+uint32_t merge_expired_edits(const struct merge_record *record, uint64_t before_ms,
+                             struct merge_edit *ret_edits)
+{
+    struct merge_view view = { 0 };
+    uint32_t count = 0;
+    bool any = false;
+
+    view.cells = mem_alloc((record->count + 1) * sizeof *view.cells);
+    choose(&view, record);
+    bool *expired = mem_zalloc((view.count + 1) * sizeof *expired);
+    bool *hidden = mem_zalloc((view.count + 1) * sizeof *hidden);
+    bool *out = mem_zalloc((view.count + 1) * sizeof *out);
+
+    for (uint32_t i = 0; i < view.count; i++)
+        any |= expired[i] = is_expired(view.cells[i], before_ms);
+    if (record->policy == MERGE_POLICY_MERGE)
+        mark_hidden(&view, hidden);
+    if (record->policy == MERGE_POLICY_VECTOR)
+        expired_of_siblings(&view, expired, out);
+    else
+        memcpy(out, expired, view.count * sizeof *out);
+    for (int pass = 0; any && pass < 2; pass++)
+        for (uint32_t i = 0; i < view.count && count < MERGE_EDITS_MAX; i++)
+            if (pass == 0 ? hidden[i] : out[i] && !hidden[i])
+                ret_edits[count++] = (struct merge_edit){ .path = merge_cell_path(view.cells[i]),
+                                                          .remove = true,
+                                                          .exact = true };
+    free(expired);
+    free(hidden);
+    free(out);
+    merge_view_deinit(&view);
+    return count;
+}

@@ -1,0 +1,260 @@
+#include "node/core/mergeable/pull.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/check.h"
+
+/* ---- the asker ---- */
+
+void merge_pull_ask(struct merge_replica *replica, struct merge_peer *peer)
+{
+    struct merge_pull *pull = &peer->pull;
+    struct buf *out = merge_message_begin(replica, MERGE_PULL, peer->member, 0);
+
+    pull->id = ++replica->pull_last; /* Of this step: an answer that comes twice is known. */
+    buf_put_u64(out, pull->boot);
+    buf_put_u64(out, pull->id);
+    buf_put_u8(out, pull->full);
+    buf_put_u8(out, pull->after != NULL);
+    if (pull->after != NULL)
+        merge_key_encode(pull->after, out);
+    mclock_encode(&pull->mine, out);
+}
+
+static void begin(struct merge_replica *replica, struct merge_peer *peer, bool full,
+                  uint64_t now_ms)
+{
+    merge_pull_end(&peer->pull);
+    peer->pull.active = true;
+    peer->pull.full = full;
+    peer->pull.boot = peer->boot;
+    peer->pull.config = replica->members.membership.config;
+    peer->pull.moved_ms = now_ms;
+    mclock_copy(&peer->pull.mine, &replica->clock);
+    merge_pull_ask(replica, peer);
+}
+
+/* True if a pull would bring anything, or is asked for before this replica counts. */
+static bool has_use(const struct merge_replica *replica, const struct merge_peer *peer)
+{
+    const struct membership *m = &replica->members.membership;
+    bool must = replica->syncing || m->new_count > 0;
+
+    if (must && peer->pulled_config != m->config && peer->config == m->config && !peer->syncing)
+        return true;
+    return !mclock_includes(&replica->clock, &peer->clock) ||
+           mclock_lacks_closing(&replica->clock, &peer->clock);
+}
+
+void merge_pull_begin(struct merge_replica *replica, struct merge_peer *peer, uint64_t now_ms)
+{
+    if (peer->pull.active || !peer->reported || !has_use(replica, peer))
+        return;
+    begin(replica, peer, replica->syncing || mclock_exceeds_closed(&replica->clock, &peer->clock),
+          now_ms);
+}
+
+void merge_pull_tick(struct merge_replica *replica, uint64_t now_ms)
+{
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        struct merge_pull *pull = &replica->peers[i].pull;
+
+        if (pull->active && now_ms - pull->moved_ms > MERGE_PULL_MS_MAX)
+            merge_pull_end(pull); /* The peer's next report begins it again. */
+    }
+}
+
+/* ---- the one that is asked ---- */
+
+struct request {
+    uint64_t boot, id;
+    bool full;
+    struct merge_key *after; /* Owned. */
+    struct mclock theirs;    /* Owned. */
+};
+
+static void request_deinit(struct request *request)
+{
+    merge_key_unref(request->after);
+    mclock_deinit(&request->theirs);
+}
+
+static err request_decode(struct reader *reader, struct request *ret_request)
+{
+    struct request request = { .boot = read_u64(reader), .id = read_u64(reader) };
+    uint8_t full = read_u8(reader), has_after = read_u8(reader);
+
+    request.full = full == 1;
+    if (reader->bad || full > 1 || has_after > 1)
+        return ERR_CORRUPT;
+    if (has_after == 1 && merge_key_decode(reader, &request.after) != ERR_OK)
+        return ERR_CORRUPT;
+    if (mclock_decode(reader, &request.theirs) != ERR_OK || reader_finish(reader) != ERR_OK) {
+        request_deinit(&request);
+        return ERR_CORRUPT;
+    }
+    *ret_request = request;
+    return ERR_OK;
+}
+
+/* What a peer lacks, by record. */
+struct lacking {
+    uint32_t count, capacity;
+    struct lacking_dot {
+        struct merge_key *key; /* Borrowed from the index. */
+        struct merge_dot dot;
+    } * dots;
+    bool unknown; /* Some dot's record is not in the index. */
+};
+
+static void lacking_add(struct lacking *lacking, struct merge_key *key, struct merge_dot dot)
+{
+    if (lacking->count == lacking->capacity) {
+        lacking->capacity = lacking->capacity > 0 ? lacking->capacity * 2 : 64;
+        lacking->dots = mem_realloc(lacking->dots, lacking->capacity * sizeof *lacking->dots);
+    }
+    lacking->dots[lacking->count++] = (struct lacking_dot){ key, dot };
+}
+
+static int lacking_compare(const void *a, const void *b)
+{
+    const struct lacking_dot *one = a, *two = b;
+    int order = merge_key_compare(one->key, two->key);
+
+    return order != 0 ? order : merge_dot_compare(one->dot, two->dot);
+}
+
+static void find_lacking(const struct merge_replica *replica, const struct mclock *theirs,
+                         struct lacking *lacking)
+{
+    for (uint32_t i = 0; i < replica->clock.count; i++) {
+        const struct mclock_actor *actor = &replica->clock.actors[i];
+        uint64_t top = mclock_top(actor), floor = mclock_floor(theirs, actor->actor);
+
+        for (uint64_t n = floor == UINT64_MAX ? top : floor; n < top; n++) {
+            struct merge_dot dot = { actor->actor, n + 1 };
+
+            if (!mclock_holds(&replica->clock, dot) || mclock_covers(theirs, dot))
+                continue;
+            struct merge_key *key = dot_index_find(&replica->index, dot);
+
+            if (key == NULL || lacking->count == MERGE_CHUNK_DOTS_MAX) {
+                lacking->unknown = true;
+                return;
+            }
+            lacking_add(lacking, key, dot);
+        }
+    }
+    if (lacking->count > 0)
+        qsort(lacking->dots, lacking->count, sizeof *lacking->dots, lacking_compare);
+}
+
+/* A record as this replica has it now, stripped of the clock that goes with the chunk. */
+static void item_encode(const struct merge_replica *replica, struct merge_key *key,
+                        struct slice dots_of, struct buf *out)
+{
+    const struct merge_record *stored = merge_store_find(&replica->store, key);
+    struct merge_record nothing = { .erasure = merge_store_erasure(&replica->store,
+                                                                   merge_key_entity(key)) };
+
+    merge_key_encode(key, out);
+    merge_record_encode(stored != NULL ? stored : &nothing, out);
+    buf_append(out, dots_of.data, dots_of.size);
+}
+
+struct chunk {
+    struct buf items;
+    uint32_t count;
+    bool last;
+};
+
+static bool chunk_is_full(const struct merge_replica *replica, const struct chunk *chunk)
+{
+    return chunk->count >= replica->options.chunk_records_max ||
+           chunk->items.size >= MERGE_CHUNK_BYTES_MAX;
+}
+
+static void fill_full(const struct merge_replica *replica, const struct merge_key *after,
+                      struct chunk *chunk)
+{
+    static const uint8_t no_dots[1] = { 0 };
+    uint32_t at = merge_store_after(&replica->store, after);
+
+    for (; at < replica->store.count && !chunk_is_full(replica, chunk); at++) {
+        item_encode(replica, replica->store.rows[at].key, (struct slice){ no_dots, 1 },
+                    &chunk->items);
+        chunk->count++;
+    }
+    chunk->last = at == replica->store.count;
+}
+
+static void fill_lacking(const struct merge_replica *replica, const struct lacking *lacking,
+                         const struct merge_key *after, struct chunk *chunk)
+{
+    struct buf dots = { 0 };
+    uint32_t at = 0;
+
+    while (at < lacking->count && after != NULL &&
+           merge_key_compare(lacking->dots[at].key, after) <= 0)
+        at++;
+    while (at < lacking->count && !chunk_is_full(replica, chunk)) {
+        uint32_t end = at;
+
+        struct merge_key *key = lacking->dots[at].key;
+
+        while (end < lacking->count && merge_key_compare(lacking->dots[end].key, key) == 0)
+            end++;
+        buf_clear(&dots);
+        buf_put_compact(&dots, end - at);
+        for (; at < end; at++)
+            merge_dot_encode(lacking->dots[at].dot, &dots);
+        item_encode(replica, key, buf_slice(&dots), &chunk->items);
+        chunk->count++;
+    }
+    chunk->last = at == lacking->count;
+    buf_deinit(&dots);
+}
+
+static void send_chunk(struct merge_replica *replica, const struct merge_head *head,
+                       const struct request *request, const struct chunk *chunk, bool full)
+{
+    struct buf *out = merge_message_begin(replica, MERGE_CHUNK, head->from, 0);
+
+    buf_put_u64(out, head->boot);
+    buf_put_u64(out, request->id);
+    buf_put_u8(out, full);
+    buf_put_u8(out, chunk->last);
+    buf_put_u8(out, replica->syncing);
+    mclock_encode(&replica->clock, out);
+    buf_put_compact(out, chunk->count);
+    buf_append(out, chunk->items.data, chunk->items.size);
+}
+
+err merge_pull_serve(struct merge_replica *replica, const struct merge_head *head,
+                     struct reader *reader)
+{
+    struct request request;
+    struct lacking lacking = { 0 };
+    struct chunk chunk = { 0 };
+    err e = request_decode(reader, &request);
+
+    if (e != ERR_OK)
+        return e;
+    if (request.boot == replica->options.boot) {
+        if (!request.full)
+            find_lacking(replica, &request.theirs, &lacking);
+        bool full = request.full || lacking.unknown;
+
+        if (full)
+            fill_full(replica, request.full ? request.after : NULL, &chunk);
+        else
+            fill_lacking(replica, &lacking, request.after, &chunk);
+        send_chunk(replica, head, &request, &chunk, full);
+    } else {
+        e = ERR_STALE_EPOCH;
+    }
+    free(lacking.dots);
+    buf_deinit(&chunk.items);
+    request_deinit(&request);
+    return e;
+}

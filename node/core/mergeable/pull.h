@@ -1,0 +1,28 @@
+/*
+ * pull: anti-entropy. A replica that lacks dots of a peer walks over the records of those dots, or
+ * over all records where the peer no longer knows which, and joins the peer's clock, as it was at
+ * the first chunk, when the last one is stored. The peer keeps no state of it: each request has the
+ * asker's clock and the key up to which it has come.
+ */
+#ifndef NODE_CORE_MERGEABLE_PULL_H
+#define NODE_CORE_MERGEABLE_PULL_H
+
+#include "node/core/mergeable/message.h"
+
+/* Records of one chunk end after so many bytes, beside chunk_records_max. */
+#define MERGE_CHUNK_BYTES_MAX (256u * 1024u)
+/* Dots that one chunk names of a record; of more the record is sent whole all the same. */
+#define MERGE_CHUNK_DOTS_MAX (1u << 20)
+
+/* Begins one from a peer that has something to give, if none goes on. */
+void merge_pull_begin(struct merge_replica *replica, struct merge_peer *peer, uint64_t now_ms);
+/* Begins again what got no answer. */
+void merge_pull_tick(struct merge_replica *replica, uint64_t now_ms);
+
+/* A peer asks. ERR_CORRUPT: malformed. ERR_STALE_EPOCH: meant for an earlier process. */
+NODISCARD err merge_pull_serve(struct merge_replica *replica, const struct merge_head *head,
+                               struct reader *reader);
+/* Asks for the chunk behind the key up to which the pull has come. */
+void merge_pull_ask(struct merge_replica *replica, struct merge_peer *peer);
+
+#endif

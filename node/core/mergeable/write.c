@@ -1,0 +1,255 @@
+#include "node/core/mergeable/write.h"
+
+#include <stdlib.h>
+
+#include "node/core/mergeable/absorb.h"
+#include "node/core/mergeable/log_record.h"
+#include "node/core/mergeable/message.h"
+#include "node/core/mergeable/pending.h"
+#include "runtime/base/check.h"
+
+#define HLC_COUNT_BITS 16u
+
+/* How far this member's clock is off the median of its peers', in ms: of an even number the one
+ * that is nearer. */
+static uint64_t clock_off_ms(const struct merge_replica *replica, uint64_t now_ms)
+{
+    int64_t offsets[MERGE_PEERS_MAX];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct merge_peer *peer = &replica->peers[i];
+        uint32_t at = count;
+
+        if (!peer->reported || now_ms - peer->heard_ms > MERGE_HEARD_MS_MAX)
+            continue;
+        for (; at > 0 && offsets[at - 1] > peer->offset_ms; at--)
+            offsets[at] = offsets[at - 1];
+        offsets[at] = peer->offset_ms;
+        count++;
+    }
+    if (count == 0)
+        return 0;
+    uint64_t low = (uint64_t)llabs(offsets[(count - 1) / 2]);
+    uint64_t high = (uint64_t)llabs(offsets[count / 2]);
+
+    return low < high ? low : high;
+}
+
+static err unavailable(struct merge_refusal *refusal, const char *field, uint64_t value)
+{
+    *refusal = (struct merge_refusal){ .field = field, .value = value };
+    return ERR_UNAVAILABLE;
+}
+
+static err check_can_write(const struct merge_replica *replica, uint64_t now_ms,
+                           struct merge_refusal *ret_refusal)
+{
+    const struct mclock_actor *own = mclock_find(&replica->clock, replica->options.actor);
+    uint64_t off_ms = clock_off_ms(replica, now_ms);
+
+    if (!merge_is_member(replica, replica->options.member))
+        return unavailable(ret_refusal, "member", replica->options.member);
+    if (replica->syncing)
+        return unavailable(ret_refusal, "syncing", 0);
+    if (own != NULL && own->closed)
+        return unavailable(ret_refusal, "actor", own->actor);
+    if (off_ms > MERGE_CLOCK_MS_MAX) {
+        ret_refusal->limit = MERGE_CLOCK_MS_MAX;
+        return unavailable(ret_refusal, "clock", off_ms);
+    }
+    return ERR_OK;
+}
+
+static err open_token(const struct merge_replica *replica, const struct merge_write *write,
+                      struct merge_token *ret_token, struct merge_refusal *ret_refusal)
+{
+    struct merge_place place = { .shard = replica->options.shard,
+                                 .generation = replica->options.generation,
+                                 .erasure = merge_store_erasure(&replica->store,
+                                                                merge_key_entity(write->key)),
+                                 .key = write->key };
+
+    *ret_token = (struct merge_token){ 0 };
+    *ret_refusal = (struct merge_refusal){ .field = "token" };
+    if (write->token.size == 0)
+        return ERR_OK;
+    return merge_token_open(&replica->options.mac, &place, write->token, ret_token);
+}
+
+static err full(struct merge_refusal *refusal, const char *field, uint64_t limit)
+{
+    *refusal = (struct merge_refusal){ .field = field, .limit = limit, .value = limit };
+    return ERR_FULL;
+}
+
+/* The process's actor stands in clock and log before its first dot. */
+static err name_actor(struct merge_replica *replica)
+{
+    const struct merge_options *options = &replica->options;
+
+    if (mclock_find(&replica->clock, options->actor) != NULL)
+        return ERR_OK;
+    if (mclock_name(&replica->clock, options->actor, options->member) != ERR_OK)
+        return ERR_FULL;
+    merge_log_name(replica, options->actor, options->member);
+    return ERR_OK;
+}
+
+/* Makes the write's state beside the stored one, then takes it in like any other. */
+static err commit(struct merge_replica *replica, struct merge_key *key, enum merge_policy policy,
+                  struct merge_edits *edits, struct merge_refusal *ret_refusal)
+{
+    struct merge_record record;
+    struct merge_incoming incoming = {
+        .key = key, .record = &record, .dots = &edits->dot, .dot_count = 1
+    };
+
+    edits->dot = (struct merge_dot){ replica->options.actor, replica->counter + 1 };
+    merge_record_full(replica, key, &record);
+    if (record.policy == MERGE_POLICY_NONE)
+        record.policy = policy;
+    err e = ERR_OK;
+
+    if (causal_covers(&record.context, edits->dot) || mclock_covers(&replica->clock, edits->dot)) {
+        /* A peer or a disk claims what this process has not written yet. */
+        e = unavailable(ret_refusal, "actor", edits->dot.counter);
+    } else if (record.policy != policy) {
+        *ret_refusal = (struct merge_refusal){ .field = "policy", .value = policy };
+        e = ERR_INVALID;
+    } else {
+        e = merge_edits_fit(&record, edits, ret_refusal);
+    }
+    if (e == ERR_OK && name_actor(replica) != ERR_OK)
+        e = full(ret_refusal, "actors", MCLOCK_ACTORS_MAX);
+    if (e == ERR_OK) {
+        merge_edits_apply(&record, edits);
+        e = merge_absorb_logged(replica, &incoming);
+        if (e != ERR_OK)
+            e = full(ret_refusal, "actors", MCLOCK_ACTORS_MAX);
+    }
+    if (e == ERR_OK)
+        replica->counter++;
+    merge_record_deinit(&record);
+    return e;
+}
+
+static uint64_t next_hlc(const struct merge_replica *replica, uint64_t now_ms,
+                         const struct merge_token *token)
+{
+    uint64_t last = token->hlc > replica->hlc ? token->hlc : replica->hlc;
+    uint64_t now = now_ms << HLC_COUNT_BITS;
+
+    return now > last ? now : last + 1;
+}
+
+static struct merge_edits edits_of(const struct merge_write *write, struct merge_token *token,
+                                   struct causal *seen)
+{
+    *seen = (struct causal){ .count = token->count, .entries = token->entries };
+    return (struct merge_edits){ .count = write->edit_count,
+                                 .list = write->edits,
+                                 .whole = write->whole,
+                                 .seen = write->token.size > 0 ? seen : NULL,
+                                 .op = write->op };
+}
+
+static void wait_for(struct merge_replica *replica, uint64_t now_ms,
+                     const struct merge_write *write, struct merge_written *written)
+{
+    struct merge_pending *pending = merge_pending_new(replica, now_ms);
+
+    CHECK(pending != NULL);
+    pending->durability = write->durability;
+    pending->key = merge_key_ref(write->key);
+    pending->dot = written->dot;
+    pending->log_position = write->durability == MERGE_MEMORY ? 0 : replica->log_end;
+    written->ticket = pending->ticket;
+    merge_send_write(replica, write->key, written->dot, write->durability == MERGE_MAJORITY);
+    merge_pending_settle(replica);
+}
+
+err merge_write(struct merge_replica *replica, uint64_t now_ms, const struct merge_write *write,
+                struct merge_written *ret_written, struct merge_refusal *ret_refusal)
+{
+    struct merge_token token;
+    struct causal seen;
+    err e = check_can_write(replica, now_ms, ret_refusal);
+
+    if (e == ERR_OK)
+        e = open_token(replica, write, &token, ret_refusal);
+    if (e != ERR_OK)
+        return e;
+    struct merge_edits edits = edits_of(write, &token, &seen);
+
+    edits.hlc = next_hlc(replica, now_ms, &token);
+    e = merge_edits_check(write->policy, &edits, ret_refusal);
+    if (e != ERR_OK)
+        return e;
+    if (write->durability == MERGE_MAJORITY && !merge_majority_is_near(replica, now_ms))
+        return unavailable(ret_refusal, "majority", 0);
+    if (replica->pending_count == MERGE_PENDING_MAX)
+        return full(ret_refusal, "pending", MERGE_PENDING_MAX);
+    e = commit(replica, write->key, write->policy, &edits, ret_refusal);
+    if (e != ERR_OK)
+        return e;
+    if (write->edit_count > 0 && replica->hlc < edits.hlc)
+        replica->hlc = edits.hlc;
+    ret_written->dot = edits.dot;
+    wait_for(replica, now_ms, write, ret_written);
+    return ERR_OK;
+}
+
+static err sweep_row(struct merge_replica *replica, uint64_t now_ms, uint32_t at,
+                     struct merge_written *ret_written)
+{
+    struct merge_record record;
+    struct merge_edit list[MERGE_EDITS_MAX];
+    struct merge_refusal refusal = { 0 };
+    struct merge_key *key = merge_key_ref(replica->store.rows[at].key);
+
+    merge_record_full(replica, key, &record);
+    struct merge_edits edits = { .list = list, .seen = &record.context };
+
+    edits.count = now_ms < MERGE_SWEEP_LATE_MS
+                      ? 0
+                      : merge_expired_edits(&record, now_ms - MERGE_SWEEP_LATE_MS, list);
+    err e = ERR_NOT_FOUND;
+
+    if (edits.count > 0) {
+        struct merge_write write = { .key = key, .durability = MERGE_ONE };
+
+        e = replica->pending_count == MERGE_PENDING_MAX
+                ? ERR_FULL
+                : commit(replica, key, record.policy, &edits, &refusal);
+        ret_written->dot = edits.dot;
+        if (e == ERR_OK)
+            wait_for(replica, now_ms, &write, ret_written);
+    }
+    merge_record_deinit(&record);
+    merge_key_unref(key);
+    return e;
+}
+
+err merge_sweep(struct merge_replica *replica, uint64_t now_ms, const struct merge_key *after,
+                struct merge_key **ret_key, struct merge_written *ret_written)
+{
+    struct merge_refusal refusal = { 0 };
+    err e = check_can_write(replica, now_ms, &refusal);
+
+    if (e != ERR_OK)
+        return e;
+    for (uint32_t i = merge_store_after(&replica->store, after); i < replica->store.count; i++) {
+        struct merge_key *key = merge_key_ref(replica->store.rows[i].key);
+
+        e = sweep_row(replica, now_ms, i, ret_written);
+        if (e == ERR_OK) {
+            *ret_key = key;
+            return ERR_OK;
+        }
+        merge_key_unref(key);
+        if (e != ERR_NOT_FOUND)
+            return e;
+    }
+    return ERR_NOT_FOUND;
+}

@@ -1,0 +1,47 @@
+/*
+ * write: a caller writes a record at this member, on whichever side of a partition it is.
+ */
+#ifndef NODE_CORE_MERGEABLE_WRITE_H
+#define NODE_CORE_MERGEABLE_WRITE_H
+
+#include "node/core/mergeable/policy.h"
+#include "node/core/mergeable/replica.h"
+
+struct merge_write {
+    struct merge_key *key;
+    enum merge_policy policy; /* Of its collection, for ever. */
+    enum merge_durability durability;
+    uint32_t edit_count;
+    const struct merge_edit *edits;
+    bool whole;         /* Replaces everything that is there. */
+    struct slice token; /* What the caller had seen; empty: it does not say. */
+    uint64_t op;        /* Hash of the operation's id; 0: none. */
+};
+
+struct merge_written {
+    struct merge_dot dot;
+    uint64_t ticket; /* Names the answer in merge_out. */
+};
+
+/*
+ * Writes, logs, and sends to all peers. The answer comes in merge_out: at once with MEMORY, once on
+ * this disk with ONE, once on the disks of a majority, of both in a joint configuration, with
+ * MAJORITY. Nothing is written on error: ERR_INVALID      the write, or the token, is none;
+ * ret_refusal names the field ERR_TOO_LARGE    over a limit of one write ERR_FULL         over a
+ * limit of the record, of actors or of pending calls ERR_STALE_EPOCH  the token is of another
+ * generation, or before an erasure ERR_UNAVAILABLE  "member": not one; "syncing"; "clock": off its
+ * peers' by `value` ms; "majority": out of reach; "actor": this process's was closed; "token": of a
+ * later erasure
+ */
+NODISCARD err merge_write(struct merge_replica *replica, uint64_t now_ms,
+                          const struct merge_write *write, struct merge_written *ret_written,
+                          struct merge_refusal *ret_refusal);
+
+/* The owner's sweep: removes by a write of its own what expired MERGE_SWEEP_LATE_MS ago in the
+ * first record behind `after` (NULL: of all) that has such values. ERR_NOT_FOUND: none has. Other
+ * errors as merge_write. *ret_key is a reference of the caller. */
+NODISCARD err merge_sweep(struct merge_replica *replica, uint64_t now_ms,
+                          const struct merge_key *after, struct merge_key **ret_key,
+                          struct merge_written *ret_written);
+
+#endif

@@ -1,0 +1,315 @@
+/* Game servers that write and read at any member, each with what it saw before. */
+#include <stdio.h>
+#include <string.h>
+
+#include "node/core/mergeable/message.h"
+#include "node/core/mergeable/read.h"
+#include "node/core/mergeable/write.h"
+#include "runtime/base/check.h"
+#include "tests/sim/mergeable/msim.h"
+
+static struct node *up_node(struct msim *sim)
+{
+    struct node *node = &sim->nodes[msim_between(sim, 0, NODES - 1)];
+
+    return node->replica != NULL ? node : NULL;
+}
+
+static struct session *session_for(struct msim *sim, uint32_t key)
+{
+    struct session *session = &sim->sessions[msim_between(sim, 0, SESSIONS - 1)];
+
+    if (session->key != key || !session->used) {
+        buf_clear(&session->token);
+        session->used = true;
+        session->key = key;
+        session->seen_count = session->gone_count = 0;
+    }
+    return session;
+}
+
+static void forget(struct session *session)
+{
+    buf_clear(&session->token);
+    session->used = false;
+    session->seen_count = session->gone_count = 0;
+}
+
+/* The paths of the forms: few, so that sides meet; nested ones for documents. */
+static const char *path_of(struct msim *sim, uint32_t key)
+{
+    static const char *const fields[] = { "a", "b", "c" };
+    static const char *const leaves[] = { "a", "a/x", "a/y", "b/x/1", "b/x" };
+
+    switch (key % FORMS) {
+    case 1:
+    case 3:
+        return fields[msim_between(sim, 0, 2)];
+    case 2:
+        return leaves[msim_between(sim, 0, 4)];
+    default:
+        return "";
+    }
+}
+
+struct wish {
+    struct merge_write write;
+    struct merge_edit edits[2];
+    uint8_t values[2][8];
+};
+
+static void make_wish(struct msim *sim, uint32_t key, struct wish *wish)
+{
+    uint32_t count = 1;
+
+    *wish = (struct wish){ .write = { .key = sim->keys[key], .policy = msim_policy(key) } };
+    wish->write.durability = (enum merge_durability)msim_between(sim, 0, 2);
+    wish->write.whole = msim_chance(sim, key % FORMS == 0 ? 500 : 60);
+    if (wish->write.whole && msim_chance(sim, 500))
+        count = 0;
+    else if (key % FORMS != 0 && key % FORMS != 4 && msim_chance(sim, 200))
+        count = 2;
+    for (uint32_t i = 0; i < count; i++) {
+        struct merge_edit *edit = &wish->edits[i];
+
+        store_u64(wish->values[i], msim_next(sim));
+        edit->path = slice_from_text(path_of(sim, key));
+        edit->value = (struct slice){ wish->values[i], 8 };
+        edit->remove = msim_chance(sim, 250);
+        if (msim_chance(sim, 150))
+            edit->expires_ms = sim->now_ms + msim_between(sim, 100, 8000);
+    }
+    if (count == 2 && slice_equal(wish->edits[0].path, wish->edits[1].path))
+        count = 1;
+    wish->write.edits = wish->edits;
+    wish->write.edit_count = count;
+    wish->write.op = msim_chance(sim, 500) ? msim_next(sim) : 0;
+}
+
+static void count_refusal(struct msim *sim, err e, const struct merge_refusal *refusal)
+{
+    sim->counts->refused_clock += strcmp(refusal->field, "clock") == 0;
+    sim->counts->refused_syncing += strcmp(refusal->field, "syncing") == 0;
+    sim->counts->refused_majority += strcmp(refusal->field, "majority") == 0;
+    sim->counts->siblings_refused += e == ERR_FULL && strcmp(refusal->field, "siblings") == 0;
+    sim->counts->tokens_lost += e == ERR_STALE_EPOCH;
+    PROMISE(sim, e != ERR_INVALID && e != ERR_TOO_LARGE && e != ERR_CORRUPT,
+            "a sound write is refused: %s of %s", err_name(e), refusal->field);
+}
+
+/* A write leaves what it sets under its own dot, nothing else, and nothing of what it removes. */
+static void judge_write(struct msim *sim, const struct merge_write *write,
+                        const struct merge_record *after, struct merge_dot dot)
+{
+    uint32_t set = 0, own = 0;
+
+    for (uint32_t i = 0; i < write->edit_count; i++)
+        set += !write->edits[i].remove;
+    for (uint32_t i = 0; i < after->count; i++) {
+        own += merge_dot_equal(after->cells[i]->dot, dot);
+        for (uint32_t j = 0; after->policy != MERGE_POLICY_VECTOR && j < write->edit_count; j++)
+            PROMISE(sim,
+                    !slice_equal(merge_cell_path(after->cells[i]), write->edits[j].path) ||
+                        merge_dot_equal(after->cells[i]->dot, dot),
+                    "a write leaves what it replaces");
+    }
+    PROMISE(sim, own == set, "a write of %u values leaves %u", set, own);
+}
+
+static void write_at(struct msim *sim, struct node *node, const struct merge_write *write,
+                     struct session *session)
+{
+    uint32_t key = session->key;
+    struct merge_record before, after;
+    struct merge_refusal refusal = { 0 };
+    struct noted noted = { .key = key,
+                           .node = node,
+                           .durability = write->durability,
+                           .before = &before,
+                           .after = &after };
+    bool covers = write->token.size > 0 && (write->whole || key % FORMS == 4);
+
+    merge_record_full(node->replica, write->key, &before);
+    err e = merge_write(node->replica, msim_wall(sim, node), write, &noted.written, &refusal);
+
+    merge_record_full(node->replica, write->key, &after);
+    if (e == ERR_OK) {
+        judge_write(sim, write, &after, noted.written.dot);
+        noted.session = covers ? session : NULL;
+        (void)oracle_write(sim, &noted);
+        sim->counts->writes++;
+        sim->counts->deletes += write->whole && write->edit_count == 0;
+        sim->counts->memory += write->durability == MERGE_MEMORY;
+        struct buf token = { 0 };
+
+        oracle_session_wrote(sim, session, &after);
+        e = merge_token_of(node->replica, write->key, &after, write->token, &token);
+        buf_deinit(&session->token);
+        session->token = token;
+        if (e != ERR_OK)
+            forget(session);
+    } else {
+        count_refusal(sim, e, &refusal);
+        if (e == ERR_STALE_EPOCH)
+            forget(session);
+    }
+    merge_record_deinit(&before);
+    merge_record_deinit(&after);
+    msim_drain(sim, node);
+}
+
+static void call_write(struct msim *sim)
+{
+    uint32_t key = (uint32_t)msim_between(sim, 0, KEYS - 1);
+    struct node *node = up_node(sim);
+    struct session *session = session_for(sim, key);
+    struct wish wish;
+
+    if (node == NULL)
+        return;
+    make_wish(sim, key, &wish);
+    if (msim_chance(sim, 700))
+        wish.write.token = buf_slice(&session->token);
+    if (wish.write.token.size == 0) { /* It knows nothing of what was there before. */
+        forget(session);
+        session->used = true;
+    }
+    write_at(sim, node, &wish.write, session);
+    if (msim_chance(sim, 60) && (node = up_node(sim)) != NULL) {
+        /* The answer was lost on the way: the same again, somewhere. */
+        wish.write.token = (struct slice){ 0 };
+        forget(session);
+        session->used = true;
+        write_at(sim, node, &wish.write, session);
+    }
+}
+
+static void forge(struct msim *sim, const struct node *node, const struct session *session)
+{
+    uint8_t bytes[MERGE_TOKEN_BYTES_MAX];
+    size_t size = session->token.size;
+    struct merge_record record;
+    uint64_t kind = msim_between(sim, 0, 2);
+    uint32_t key = session->key;
+
+    memcpy(bytes, session->token.data, size);
+    if (kind == 0)
+        bytes[msim_between(sim, 0, size - 1)] ^= (uint8_t)(1u << msim_between(sim, 0, 7));
+    else if (kind == 1)
+        size = msim_between(sim, 1, size - 1);
+    else
+        key = (key + 1) % KEYS;
+    err e = merge_read(node->replica, sim->keys[key], (struct slice){ bytes, size }, &record);
+
+    PROMISE(sim, e == ERR_INVALID || e == ERR_UNAVAILABLE, "a forged context is taken: %s",
+            err_name(e));
+    sim->counts->tokens_forged += e == ERR_INVALID;
+}
+
+static void call_read(struct msim *sim)
+{
+    struct session *session = &sim->sessions[msim_between(sim, 0, SESSIONS - 1)];
+    struct node *node = up_node(sim);
+    struct merge_record record;
+
+    if (node == NULL || !session->used)
+        return;
+    if (session->token.size > 0 && msim_chance(sim, 100))
+        forge(sim, node, session);
+    if (session->token.size == 0)
+        session->seen_count = session->gone_count = 0;
+    struct slice token = buf_slice(&session->token);
+    err e = merge_read(node->replica, sim->keys[session->key], token, &record);
+
+    sim->counts->not_yet += e == ERR_NEED;
+    sim->counts->tokens += e == ERR_OK && token.size > 0;
+    PROMISE(sim, e != ERR_INVALID, "an own context is refused");
+    if (e == ERR_STALE_EPOCH)
+        forget(session);
+    if (e != ERR_OK)
+        return;
+    sim->counts->reads++;
+    oracle_shown(sim, &record, msim_wall(sim, node));
+    oracle_session_read(sim, session, &record);
+    buf_clear(&session->token);
+    if (merge_token_of(node->replica, sim->keys[session->key], &record, (struct slice){ 0 },
+                       &session->token) != ERR_OK)
+        forget(session);
+    merge_record_deinit(&record);
+}
+
+static void call_majority(struct msim *sim)
+{
+    struct majority_read *read = &sim->reads[msim_between(sim, 0, 7)];
+    struct node *node = up_node(sim);
+
+    if (node == NULL || read->used)
+        return;
+    *read = (struct majority_read){ .node = (uint32_t)node->id,
+                                    .key = (uint32_t)msim_between(sim, 0, KEYS - 1),
+                                    .boot = node->boot };
+    read->acked_before = sim->acked_last; /* Only these it has to see. */
+    err e = merge_read_majority(node->replica, msim_wall(sim, node), sim->keys[read->key],
+                                &read->ticket);
+
+    read->used = e == ERR_OK;
+    msim_drain(sim, node);
+}
+
+void msim_done(struct msim *sim, struct node *node, const struct merge_done *done)
+{
+    if (done->record == NULL && done->result == ERR_OK)
+        oracle_acked(sim, node, done->ticket);
+    for (uint32_t i = 0; i < 8; i++) {
+        struct majority_read *read = &sim->reads[i];
+
+        if (!read->used || read->node != node->id || read->boot != node->boot ||
+            read->ticket != done->ticket)
+            continue;
+        read->used = false;
+        if (done->record == NULL)
+            continue;
+        sim->counts->majority_reads++;
+        oracle_majority_read(sim, read, done->record);
+    }
+}
+
+/* One of the members sweeps; owners change, and two may think that they are it. */
+void msim_sweep(struct msim *sim)
+{
+    struct node *node = up_node(sim);
+    struct merge_key *key = NULL;
+    struct merge_record before[KEYS], after;
+    struct noted noted = { .node = node, .durability = MERGE_ONE, .after = &after };
+
+    if (node == NULL)
+        return;
+    for (uint32_t i = 0; i < KEYS; i++)
+        merge_record_full(node->replica, sim->keys[i], &before[i]);
+    if (merge_sweep(node->replica, msim_wall(sim, node), NULL, &key, &noted.written) == ERR_OK) {
+        for (uint32_t i = 0; i < KEYS; i++)
+            if (merge_key_compare(sim->keys[i], key) == 0)
+                noted.key = i;
+        noted.before = &before[noted.key];
+        merge_record_full(node->replica, key, &after);
+        (void)oracle_write(sim, &noted);
+        merge_record_deinit(&after);
+        merge_key_unref(key);
+        sim->counts->sweeps++;
+    }
+    for (uint32_t i = 0; i < KEYS; i++)
+        merge_record_deinit(&before[i]);
+    msim_drain(sim, node);
+}
+
+void msim_call(struct msim *sim)
+{
+    if (msim_chance(sim, 350))
+        call_write(sim);
+    if (msim_chance(sim, 300))
+        call_read(sim);
+    if (msim_chance(sim, 40))
+        call_majority(sim);
+    if (msim_chance(sim, 30))
+        msim_sweep(sim);
+}

@@ -1,0 +1,197 @@
+/* holdfast-merge-sim: seeds of the mergeable class. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/check.h"
+#include "tests/sim/mergeable/msim.h"
+
+#define SEEDS_MAX 100000000u
+#define STORY_MS  60000u
+
+/* What a signal or a failed check has to tell. */
+static const struct msim *running;
+
+static void tell_broken(const struct msim *sim, const char *text)
+{
+    printf("{\"seeds\":1,\"violations\":1,\"failed\":[%" PRIu64 "],\"broken\":\"", sim->seed);
+    for (const char *at = text; *at != '\0'; at++)
+        putchar(*at == '"' || *at == '\\' || (unsigned char)*at < ' ' ? '\'' : *at);
+    printf("\"}\n");
+    (void)fflush(stdout);
+}
+
+void msim_broken(const struct msim *sim, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    tell_broken(sim, text);
+    _exit(1);
+}
+
+static void check_told(void *user, const char *where)
+{
+    (void)user;
+    tell_broken(running, where);
+}
+
+static void signal_told(int number)
+{
+    tell_broken(running, number == SIGSEGV ? "bad memory" : "the process died");
+    _exit(1);
+}
+
+uint64_t msim_next(struct msim *sim)
+{
+    uint64_t x = sim->random += 0x9e3779b97f4a7c15u; /* Splitmix64 (Vigna). */
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+uint64_t msim_between(struct msim *sim, uint64_t low, uint64_t high)
+{
+    CHECK(low <= high);
+    return low + msim_next(sim) % (high - low + 1);
+}
+
+bool msim_chance(struct msim *sim, uint32_t per_thousand)
+{
+    return msim_between(sim, 0, 999) < per_thousand;
+}
+
+static void make_keys(struct msim *sim)
+{
+    for (uint32_t i = 0; i < KEYS; i++) {
+        char entity[16], name[16];
+
+        (void)snprintf(entity, sizeof entity, "player:%u", i / FORMS);
+        (void)snprintf(name, sizeof name, "%u", i % FORMS);
+        CHECK(merge_key_new(slice_from_text(entity), slice_from_text(name), &sim->keys[i]) ==
+              ERR_OK);
+    }
+}
+
+static void step(struct msim *sim)
+{
+    sim->now_ms += msim_between(sim, 1, 60);
+    msim_deliver(sim);
+    for (uint32_t i = 0; i < NODES; i++) {
+        struct node *node = &sim->nodes[i];
+
+        if (node->replica == NULL)
+            continue;
+        msim_strict(sim, node);
+        if (msim_chance(sim, 300))
+            msim_sync(sim, node);
+        if (msim_chance(sim, 8))
+            msim_checkpoint(sim, node, false);
+    }
+    msim_members(sim);
+}
+
+static void run_seed(uint64_t seed, struct counts *counts)
+{
+    struct msim *sim = mem_zalloc(sizeof *sim);
+
+    sim->seed = seed;
+    sim->random = seed * 1000003u;
+    sim->now_ms = 1000000000;
+    sim->counts = counts;
+    sim->index_max = msim_chance(sim, 250) ? 24 : 4096;
+    running = sim;
+    make_keys(sim);
+    sim->members.membership =
+        (struct membership){ .config = 1, .count = 3, .members = { 1, 2, 3 } };
+    for (uint32_t i = 0; i < NODES; i++) {
+        sim->nodes[i].id = i + 1;
+        sim->nodes[i].skew_ms = (int64_t)msim_between(sim, 0, 600) - 300;
+    }
+    if (msim_chance(sim, 200))
+        sim->nodes[msim_between(sim, 0, 2)].skew_ms = (int64_t)msim_between(sim, 0, 9000) - 4500;
+    for (uint32_t i = 0; i < 3; i++)
+        msim_start(sim, &sim->nodes[i], true);
+    uint64_t end_ms = sim->now_ms + STORY_MS;
+
+    while (sim->now_ms < end_ms) {
+        step(sim);
+        msim_call(sim);
+        msim_trouble(sim);
+    }
+    msim_heal(sim);
+    for (end_ms = sim->now_ms + STORY_MS; sim->now_ms < end_ms;)
+        step(sim);
+    oracle_healed(sim);
+    msim_world_free(sim);
+}
+
+static uint32_t report(uint64_t seeds, const struct counts *counts, bool no_reach)
+{
+    uint32_t never = 0;
+    const char *comma = "";
+
+    printf("{\"seeds\":%" PRIu64 ",\"violations\":0,\"reach\":{", seeds);
+#define FIELD(name)                                                                                \
+    printf("%s\"" #name "\":%" PRIu64, comma, counts->name);                                       \
+    comma = ",";                                                                                   \
+    if (counts->name == 0 && !no_reach) {                                                          \
+        fprintf(stderr, "never exercised: " #name "\n");                                           \
+        never++;                                                                                   \
+    }
+    MSIM_REACH(FIELD)
+#undef FIELD
+    printf("},\"failed\":[],\"broken\":\"\"}\n");
+    return never;
+}
+
+static uint64_t number_of(const char *text)
+{
+    char *end = NULL;
+    unsigned long long number = text != NULL ? strtoull(text, &end, 10) : 0;
+
+    if (text == NULL || end == text || *end != 0 || number == 0 || number > SEEDS_MAX) {
+        fprintf(stderr, "%s: a number from 1 to %u is expected\n", text != NULL ? text : "",
+                SEEDS_MAX);
+        exit(2);
+    }
+    return number;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct check_watch watch = { .failed = check_told };
+    const struct sigaction died = { .sa_handler = signal_told };
+    static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    uint64_t first = 1, seeds = 1000;
+    bool no_reach = false;
+    struct counts counts = { 0 };
+
+    (void)argc;
+    for (char **at = argv + 1; *at != NULL; at++) {
+        if (strcmp(*at, "--first") == 0 && at[1] != NULL)
+            first = number_of(*++at);
+        else if (strcmp(*at, "--seeds") == 0 && at[1] != NULL)
+            seeds = number_of(*++at);
+        else if (strcmp(*at, "--no-reach") == 0)
+            no_reach = true;
+        else {
+            fprintf(stderr, "holdfast-merge-sim [--first S] [--seeds N] [--no-reach]\n");
+            return 2;
+        }
+    }
+    check_watch_set(&watch);
+    for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
+        (void)sigaction(fatal[i], &died, NULL);
+    for (uint64_t seed = first; seed < first + seeds; seed++)
+        run_seed(seed, &counts);
+    return report(seeds, &counts, no_reach) > 0;
+}

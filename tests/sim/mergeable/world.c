@@ -1,0 +1,352 @@
+/* Processes, disks and the network between them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/core/mergeable/absorb.h"
+#include "node/core/mergeable/disk.h"
+#include "node/core/mergeable/members.h"
+#include "node/core/mergeable/message.h"
+#include "node/core/mergeable/rounds.h"
+#include "runtime/base/check.h"
+#include "tests/sim/mergeable/msim.h"
+
+enum merge_policy msim_policy(uint32_t key)
+{
+    static const enum merge_policy policies[FORMS] = { MERGE_POLICY_LWW, MERGE_POLICY_LWW,
+                                                       MERGE_POLICY_MERGE, MERGE_POLICY_SET,
+                                                       MERGE_POLICY_VECTOR };
+
+    return policies[key % FORMS];
+}
+
+uint64_t msim_wall(const struct msim *sim, const struct node *node)
+{
+    return (uint64_t)((int64_t)sim->now_ms + node->skew_ms);
+}
+
+struct node *msim_node(struct msim *sim, uint64_t id)
+{
+    return id >= 1 && id <= NODES ? &sim->nodes[id - 1] : NULL;
+}
+
+bool msim_is_named(const struct msim *sim, uint64_t id)
+{
+    return membership_has(&sim->members.membership, id);
+}
+
+/* ---- disks ---- */
+
+static void rows_deinit(struct disk *disk)
+{
+    for (uint32_t i = 0; i < disk->row_count; i++) {
+        merge_key_unref(disk->rows[i].key);
+        buf_deinit(&disk->rows[i].bytes);
+    }
+    free(disk->rows);
+    disk->rows = NULL;
+    disk->row_count = 0;
+}
+
+void disk_deinit(struct disk *disk)
+{
+    rows_deinit(disk);
+    for (uint32_t i = 0; i < disk->log_count; i++)
+        buf_deinit(&disk->log[i]);
+    free(disk->log);
+    buf_deinit(&disk->state);
+    *disk = (struct disk){ 0 };
+}
+
+static void buf_copy(struct buf *to, const struct buf *from)
+{
+    buf_append(to, from->data, from->size);
+}
+
+void disk_copy(struct disk *to, const struct disk *from)
+{
+    struct disk copy = { .exists = from->exists,
+                         .row_count = from->row_count,
+                         .first = from->first,
+                         .synced = from->synced,
+                         .log_count = (uint32_t)(from->synced - from->first) };
+
+    buf_copy(&copy.state, &from->state);
+    copy.rows = mem_zalloc((copy.row_count + 1) * sizeof *copy.rows);
+    copy.log = mem_zalloc((copy.log_count + 1) * sizeof *copy.log);
+    for (uint32_t i = 0; i < copy.row_count; i++) {
+        copy.rows[i].key = merge_key_ref(from->rows[i].key);
+        buf_copy(&copy.rows[i].bytes, &from->rows[i].bytes);
+    }
+    for (uint32_t i = 0; i < copy.log_count; i++)
+        buf_copy(&copy.log[i], &from->log[i]);
+    disk_deinit(to);
+    *to = copy;
+}
+
+static void log_append(struct disk *disk, struct slice record)
+{
+    disk->log = mem_realloc(disk->log, (disk->log_count + 1) * sizeof *disk->log);
+    disk->log[disk->log_count] = (struct buf){ 0 };
+    buf_append(&disk->log[disk->log_count++], record.data, record.size);
+}
+
+static void release(struct msim *sim, struct node *node);
+
+void msim_sync(struct msim *sim, struct node *node)
+{
+    node->disk.synced = node->disk.first + node->disk.log_count;
+    merge_durable(node->replica, node->disk.synced - node->log_base);
+    msim_drain(sim, node);
+    release(sim, node);
+}
+
+/* All rows and the clock, of one moment. The log is cut off sometimes only. */
+void msim_checkpoint(struct msim *sim, struct node *node, bool cut_log)
+{
+    struct disk *disk = &node->disk;
+    const struct merge_store *store = &node->replica->store;
+
+    msim_sync(sim, node);
+    rows_deinit(disk);
+    buf_clear(&disk->state);
+    merge_state_encode(node->replica, &disk->state);
+    disk->row_count = store->count;
+    disk->rows = mem_zalloc((store->count + 1) * sizeof *disk->rows);
+    for (uint32_t i = 0; i < store->count; i++) {
+        disk->rows[i].key = merge_key_ref(store->rows[i].key);
+        merge_record_encode(&store->rows[i].record, &disk->rows[i].bytes);
+    }
+    sim->counts->checkpoints++;
+    if (!cut_log && msim_chance(sim, 400)) {
+        sim->counts->logs_kept++;
+        return;
+    }
+    for (uint32_t i = 0; i < disk->log_count; i++)
+        buf_deinit(&disk->log[i]);
+    disk->first += disk->log_count;
+    disk->log_count = 0;
+}
+
+/* ---- processes ---- */
+
+static void sign(void *user, struct slice message, uint8_t ret_mac[MERGE_TOKEN_MAC_BYTES])
+{
+    struct hash128 key = { { 7 } };
+    struct hash128 hash = hash_chain(key, message, (struct slice){ 0 });
+
+    (void)user;
+    memcpy(ret_mac, hash.bytes, MERGE_TOKEN_MAC_BYTES);
+}
+
+static struct merge_options options_of(struct msim *sim, const struct node *node)
+{
+    struct merge_options options = { .shard = 9,
+                                     .generation = 3,
+                                     .member = node->id,
+                                     .boot = node->boot,
+                                     .actor = (node->id * 1000 + node->boot) * 2654435761u | 1,
+                                     .index_dots_max = sim->index_max,
+                                     .chunk_records_max = 3,
+                                     .mac = { .sign = sign } };
+
+    return options;
+}
+
+struct merge_replica *msim_recover(struct msim *sim, struct node *node)
+{
+    struct merge_options options = options_of(sim, node);
+    struct merge_replica *replica = merge_new(&options);
+    struct disk *disk = &node->disk;
+
+    if (disk->state.size > 0)
+        PROMISE(sim, merge_state_restore(replica, buf_slice(&disk->state)) == ERR_OK,
+                "a state cannot be read");
+    for (uint32_t i = 0; i < disk->row_count; i++)
+        sim->counts->damaged += merge_row_restore(replica, disk->rows[i].key,
+                                                  buf_slice(&disk->rows[i].bytes)) != ERR_OK;
+    for (uint32_t i = 0; i < disk->log_count && disk->first + i < disk->synced; i++)
+        PROMISE(sim, merge_replay(replica, buf_slice(&disk->log[i])) == ERR_OK,
+                "a record of the log cannot be replayed");
+    return replica;
+}
+
+void msim_start(struct msim *sim, struct node *node, bool whole)
+{
+    CHECK(node->replica == NULL);
+    node->boot++;
+    node->disk.exists = true;
+    node->replica = msim_recover(sim, node);
+    node->log_base = node->disk.first + node->disk.log_count;
+    node->strict_applied = 0; /* The strict log is read again, and nothing of it hurts twice. */
+    bool damaged = node->replica->damaged_count > 0;
+
+    PROMISE(sim, merge_start(node->replica, &sim->members, whole) == ERR_OK, "it cannot start");
+    sim->counts->voided += damaged;
+    node->syncing = node->replica->syncing;
+    msim_drain(sim, node);
+    msim_sync(sim, node);
+    if (damaged || !whole)
+        msim_checkpoint(sim, node, damaged);
+}
+
+void msim_crash(struct msim *sim, struct node *node)
+{
+    struct disk *disk = &node->disk;
+
+    merge_free(node->replica);
+    node->replica = NULL;
+    for (uint32_t i = 0; i < node->held_count; i++)
+        buf_deinit(&node->held[i].bytes);
+    node->held_count = 0;
+    while (disk->first + disk->log_count > disk->synced)
+        buf_deinit(&disk->log[--disk->log_count]);
+    for (uint32_t i = 0; i < 8; i++)
+        if (sim->reads[i].node == node->id)
+            sim->reads[i].used = false;
+}
+
+/* ---- the network ---- */
+
+static void fly(struct msim *sim, uint64_t to, const struct buf *bytes)
+{
+    if (sim->flight_count == FLIGHT_MAX)
+        return;
+    uint64_t delay_ms = msim_chance(sim, sim->healing ? 0 : 20) ? msim_between(sim, 100, 20000)
+                                                                : msim_between(sim, 1, 40);
+    struct flight *flight = &sim->flights[sim->flight_count++];
+
+    *flight = (struct flight){ .at_ms = sim->now_ms + delay_ms, .to = to };
+    buf_copy(&flight->bytes, bytes);
+}
+
+static void launch(struct msim *sim, struct node *node, uint64_t to, struct buf *bytes)
+{
+    const struct node *peer = msim_node(sim, to);
+    bool cut = peer->side != node->side;
+    uint32_t lossy = sim->healing ? 0 : 30;
+
+    if (!cut && !msim_chance(sim, lossy)) {
+        fly(sim, to, bytes);
+        if (msim_chance(sim, lossy))
+            fly(sim, to, bytes);
+    }
+    buf_deinit(bytes);
+}
+
+static void release(struct msim *sim, struct node *node)
+{
+    uint64_t durable = node->disk.synced - node->log_base;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < node->held_count; i++) {
+        struct held *held = &node->held[i];
+
+        if (held->after <= durable)
+            launch(sim, node, held->to, &held->bytes);
+        else
+            node->held[kept++] = *held;
+    }
+    node->held_count = kept;
+}
+
+void msim_drain(struct msim *sim, struct node *node)
+{
+    struct merge_out *out = &node->replica->out;
+    struct reader reader = reader_from(buf_slice(&out->log));
+
+    while (reader_left(&reader) > 0)
+        log_append(&node->disk, read_bytes(&reader, UINT32_MAX));
+    for (uint32_t i = 0; i < out->message_count; i++) {
+        struct merge_message *message = &out->messages[i];
+
+        if (node->held_count == ARRAY_SIZE(node->held)) {
+            buf_deinit(&message->bytes);
+            continue;
+        }
+        node->held[node->held_count++] =
+            (struct held){ message->to, message->after_log, message->bytes };
+        message->bytes = (struct buf){ 0 };
+    }
+    for (uint32_t i = 0; i < out->done_count; i++)
+        msim_done(sim, node, &out->done[i]);
+    merge_out_clear(out);
+    node->syncing = node->replica->syncing;
+    release(sim, node);
+}
+
+void msim_deliver(struct msim *sim)
+{
+    for (uint32_t i = 0; i < sim->flight_count;) {
+        struct flight flight = sim->flights[i];
+        struct node *node = msim_node(sim, flight.to);
+
+        if (flight.at_ms > sim->now_ms) {
+            i++;
+            continue;
+        }
+        sim->flights[i] = sim->flights[--sim->flight_count];
+        if (node->replica != NULL) {
+            /* Behind the head of 49 bytes: boot, id, and whether it is a chunk of all records. */
+            sim->counts->pulls_full +=
+                flight.bytes.data[0] == MERGE_CHUNK && flight.bytes.data[65] == 1;
+            err e = merge_receive(node->replica, msim_wall(sim, node), buf_slice(&flight.bytes));
+
+            PROMISE(sim, e != ERR_CORRUPT && e != ERR_FULL && e != ERR_INVALID,
+                    "a message of a peer is refused: %s", err_name(e));
+            msim_drain(sim, node);
+        }
+        buf_deinit(&flight.bytes);
+    }
+    for (uint32_t i = 0; i < NODES; i++)
+        if (sim->nodes[i].replica != NULL) {
+            merge_tick(sim->nodes[i].replica, msim_wall(sim, &sim->nodes[i]));
+            msim_drain(sim, &sim->nodes[i]);
+        }
+}
+
+/* The strict log reaches a node when its side of a cut has a majority. */
+void msim_strict(struct msim *sim, struct node *node)
+{
+    const struct membership *m = &sim->members.membership;
+    uint32_t near = 0;
+
+    for (uint32_t i = 0; i < m->count; i++)
+        near += msim_node(sim, m->members[i])->side == node->side;
+    if (node->strict_applied == sim->strict_count || near < m->count / 2 + 1 ||
+        !msim_chance(sim, sim->healing ? 1000 : 100))
+        return;
+    const struct strict *strict = &sim->strict[node->strict_applied++];
+
+    if (strict->is_erasure)
+        PROMISE(sim,
+                merge_erase(node->replica, merge_key_entity(sim->keys[strict->entity * FORMS]),
+                            strict->number) == ERR_OK,
+                "an erasure is refused");
+    else if (strict->members.membership.config >= node->replica->members.membership.config) {
+        sim->counts->config_changed_pending +=
+            node->replica->pending_count > 0 &&
+            strict->members.membership.config > node->replica->members.membership.config;
+        PROMISE(sim, merge_configure(node->replica, &strict->members) == ERR_OK,
+                "a configuration is refused");
+    }
+    msim_drain(sim, node);
+}
+
+void msim_world_free(struct msim *sim)
+{
+    for (uint32_t i = 0; i < NODES; i++) {
+        if (sim->nodes[i].replica != NULL)
+            msim_crash(sim, &sim->nodes[i]);
+        disk_deinit(&sim->nodes[i].disk);
+        disk_deinit(&sim->nodes[i].image);
+    }
+    for (uint32_t i = 0; i < sim->flight_count; i++)
+        buf_deinit(&sim->flights[i].bytes);
+    for (uint32_t i = 0; i < SESSIONS; i++)
+        buf_deinit(&sim->sessions[i].token);
+    for (uint32_t i = 0; i < KEYS; i++)
+        merge_key_unref(sim->keys[i]);
+    free(sim->writes);
+    free(sim->cells);
+    free(sim);
+}
