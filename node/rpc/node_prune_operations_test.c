@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "node/core/apply/apply.h"
 #include "node/core/apply/apply_internal.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture_shards.h"

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "node/core/apply/apply.h"
 #include "node/core/apply/apply_internal.h"
 
 #define MODE(name) HOLDFAST__V1__START_MODE__START_MODE_##name

@@ -35,6 +35,7 @@ struct db {
         ranges;
 };
 
+/* ---- db_write.c ---- */
 /* Takes RocksDB's error (freed here): logs it, and keeps it if it is damage. */
 NODISCARD err db_read_failed(struct db *db, const char *what, char *error);
 /* Likewise, but anything other than damage stops the process. */
@@ -54,6 +55,7 @@ void db_drop_prefix(rocksdb_writebatch_t *batch, uint16_t prefix);
 /* Writes the batch, the caller's to destroy. */
 NODISCARD err db_write_batch(struct db *db, rocksdb_writebatch_t *batch, const char *what);
 
+/* ---- db_read.c ---- */
 /* One page of the rows under prefix_number and `prefix`, above `after`. */
 struct db_page {
     uint16_t prefix_number;
@@ -65,10 +67,11 @@ struct db_page {
 };
 NODISCARD err db_read_page(struct db *db, const struct db_page *page, struct db_rows *ret_rows);
 
-/* db_stage.c: which generation of each shard counts, read when the database is opened. */
+/* ---- db_stage.c ---- */
+/* Which generation of each shard counts, read when the database is opened. */
 NODISCARD err db_pointers_load(struct db *db);
 
-/* db_checkpoint.c */
+/* ---- db_checkpoint.c ---- */
 void db_draft_free(struct db_draft *draft);
 
 #endif

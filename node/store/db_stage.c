@@ -24,19 +24,6 @@ static void put_pointer(rocksdb_writebatch_t *batch, uint32_t shard, uint8_t gen
     buf_deinit(&key);
 }
 
-void db_drop_prefix(rocksdb_writebatch_t *batch, uint16_t prefix)
-{
-    struct buf from = { 0 };
-    struct buf to = { 0 };
-
-    db_put_key(&from, prefix, (struct slice){ 0 });
-    db_put_key(&to, (uint16_t)(prefix + 1u), (struct slice){ 0 });
-    rocksdb_writebatch_delete_range(batch, (const char *)from.data, from.size,
-                                    (const char *)to.data, to.size);
-    buf_deinit(&from);
-    buf_deinit(&to);
-}
-
 err db_pointers_load(struct db *db)
 {
     for (uint32_t shard = 0; shard < DB_SHARDS_MAX; shard++) {

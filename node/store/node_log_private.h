@@ -94,7 +94,7 @@ struct node_log {
     struct node_log_stats stats; /* Counters only. */
 };
 
-/* node_log.c: opens and scans, and changes nothing: for checking a log offline. Only reading and
+/* log_open.c: opens and scans, and changes nothing: for checking a log offline. Only reading and
  * recovery functions may be called on it. config->segment_bytes may be any multiple of 4096. */
 NODISCARD err node_log_inspect(const struct node_log_config *config, struct node_log **ret_log,
                                struct log_tail *ret_tail);

@@ -23,27 +23,9 @@
 #include "runtime/base/err.h"
 #include "runtime/base/log.h"
 #include "runtime/etcd/etcd_message.h"
-
-enum {
-    ETCD_ENDPOINTS_MAX = 16,
-    ETCD_CALLS_MAX = 64,        /* On the wire at once; watches not counted. */
-    ETCD_QUEUE_MAX = 4096,      /* Waiting behind them; above it ERR_FULL. */
-    ETCD_ANSWER_MAX = 67108864, /* Bytes of one answer, 64 MiB. */
-    ETCD_TIMEOUT_MS_DEFAULT = 5000,
-    ETCD_TIMEOUT_MS_MAX = 600000
-};
+#include "runtime/etcd/etcd_wait.h"
 
 struct etcd;
-struct etcd_call; /* One pending call; gone once its callback ran or it was cancelled. */
-
-enum etcd_rollback_kind { ETCD_CLUSTER_ID_CHANGED, ETCD_REVISION_WENT_BACK };
-
-/* etcd was restored from a backup, or is another one. */
-struct etcd_rollback {
-    enum etcd_rollback_kind kind;
-    uint64_t cluster_id_known, cluster_id_seen;
-    int64_t revision_known, revision_seen;
-};
 
 struct etcd_options {
     uv_loop_t *loop;              /* Borrowed; must outlive the client. */
@@ -80,30 +62,6 @@ void etcd_rollback_accept(struct etcd *etcd);
 /* Calls without an answer yet. To stop cleanly, run the loop until it is 0, bounded in time, before
  * etcd_free: revocations and resignations are calls too. */
 uint32_t etcd_calls_pending(const struct etcd *etcd);
-
-/* Forgets the call: no callback. It may still take effect. */
-void etcd_call_cancel(struct etcd_call *call);
-
-/* `result` is NULL unless e is ERR_OK, and valid during the callback only. */
-typedef void (*etcd_range_done)(void *context, err e, const struct etcd_range_result *result);
-typedef void (*etcd_txn_done)(void *context, err e, const struct etcd_txn_result *result);
-typedef void (*etcd_lease_done)(void *context, err e, const struct etcd_lease_result *result);
-typedef void (*etcd_status_done)(void *context, err e, const struct etcd_status_result *result);
-
-struct etcd_range {
-    struct slice key;
-    bool prefix; /* All keys that begin with `key`. */
-    bool keys_only;
-    int64_t limit;    /* 0: none. */
-    int64_t revision; /* 0: now. */
-};
-
-/* How a caller waits for an answer. */
-struct etcd_wait {
-    uint64_t timeout_ms;         /* 0: the client's. */
-    void *context;               /* Of the callback. */
-    struct etcd_call **ret_call; /* For etcd_call_cancel; may be NULL. */
-};
 
 /* All below: bytes and `wait` are copied. ERR_FULL: too many calls wait; the callback will not
  * come. */

@@ -3,7 +3,6 @@
 #define RUNTIME_ETCD_ETCD_BUILD_H
 
 #include "runtime/base/buf.h"
-#include "runtime/etcd/etcd.h"
 #include "runtime/etcd/etcd_message.h"
 
 void etcd_build_range(const struct etcd_range *range, struct buf *out);

@@ -1,5 +1,4 @@
-/* One call from queue to answer: endpoints, deadlines, repeats, and what each failure means. */
-#include "runtime/etcd/etcd_private.h"
+#include "runtime/etcd/etcd_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd_lease.h"
 #include "runtime/etcd/etcd_mirror.h"
-#include "runtime/etcd/etcd_private.h"
+#include "runtime/etcd/etcd_client.h"
 
 enum { CANDIDATES_MAX = 64, REMOVAL_AGAIN_MS = 200 };
 

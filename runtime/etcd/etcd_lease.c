@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/check.h"
-#include "runtime/etcd/etcd_private.h"
+#include "runtime/etcd/etcd_client.h"
 
 enum { TTL_MS_MIN = 1000, TTL_MS_MAX = 600000, RETRY_MS = 200 };
 

@@ -35,6 +35,14 @@ struct etcd_kv {
     int64_t lease;   /* 0 for none. */
 };
 
+struct etcd_range {
+    struct slice key;
+    bool prefix; /* All keys that begin with `key`. */
+    bool keys_only;
+    int64_t limit;    /* 0: none. */
+    int64_t revision; /* 0: now. */
+};
+
 struct etcd_range_result {
     struct etcd_header header; /* Zero inside a transaction: see the transaction's. */
     struct etcd_kv *kvs;
@@ -130,6 +138,15 @@ struct etcd_watch_result {
     int64_t compact_revision; /* Above 0: revisions below it are gone; range again. */
     struct etcd_event *events;
     size_t event_count;
+};
+
+enum etcd_rollback_kind { ETCD_CLUSTER_ID_CHANGED, ETCD_REVISION_WENT_BACK };
+
+/* etcd was restored from a backup, or is another one. */
+struct etcd_rollback {
+    enum etcd_rollback_kind kind;
+    uint64_t cluster_id_known, cluster_id_seen;
+    int64_t revision_known, revision_seen;
 };
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/check.h"
-#include "runtime/etcd/etcd_private.h"
+#include "runtime/etcd/etcd_client.h"
 #include "runtime/etcd/etcd_watch.h"
 #include "runtime/etcd/mirror_index.h"
 
@@ -22,7 +22,7 @@ struct etcd_mirror {
     bool restart; /* A rollback was accepted. */
     bool busy;    /* In callbacks: free later. */
     bool stopped;
-    struct etcd_mirror *next, *previous;
+    struct etcd_follower follower;
 };
 
 static void mirror_range(struct etcd_mirror *mirror);
@@ -239,6 +239,14 @@ static void mirror_timer(struct etcd_timer *timer)
     mirror_range(mirror);
 }
 
+static void mirror_restart(struct etcd_follower *follower)
+{
+    struct etcd_mirror *mirror = CONTAINER_OF(follower, struct etcd_mirror, follower);
+
+    mirror->restart = true;
+    etcd_mirror_refresh(mirror);
+}
+
 /* ---- Public ---- */
 
 err etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_options *options,
@@ -254,10 +262,8 @@ err etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_options *optio
     buf_append(&mirror->prefix, options->prefix.data, options->prefix.size);
     mirror->retry_ms = RETRY_MS_MIN;
     mirror->timer.fire = mirror_timer;
-    mirror->next = etcd->mirrors;
-    if (mirror->next != NULL)
-        mirror->next->previous = mirror;
-    etcd->mirrors = mirror;
+    mirror->follower.restart = mirror_restart;
+    etcd_follow(etcd, &mirror->follower);
     etcd->users++;
     mirror_range(mirror);
     *ret_mirror = mirror;
@@ -275,12 +281,7 @@ void etcd_mirror_stop(struct etcd_mirror *mirror)
     if (mirror->watch != NULL)
         etcd_watch_stop(mirror->watch);
     etcd_timer_stop(&etcd->timers, &mirror->timer);
-    if (mirror->previous != NULL)
-        mirror->previous->next = mirror->next;
-    else
-        etcd->mirrors = mirror->next;
-    if (mirror->next != NULL)
-        mirror->next->previous = mirror->previous;
+    etcd_unfollow(etcd, &mirror->follower);
     etcd->users--;
     if (!mirror->busy)
         mirror_free(mirror);
@@ -289,15 +290,4 @@ void etcd_mirror_stop(struct etcd_mirror *mirror)
 void etcd_mirror_refresh(struct etcd_mirror *mirror)
 {
     etcd_timer_start(&mirror->etcd->timers, &mirror->timer, 0);
-}
-
-void etcd_mirror_restart(struct etcd_mirror *mirror)
-{
-    mirror->restart = true;
-    etcd_mirror_refresh(mirror);
-}
-
-struct etcd_mirror *etcd_mirror_next(struct etcd_mirror *mirror)
-{
-    return mirror->next;
 }

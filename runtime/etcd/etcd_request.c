@@ -1,10 +1,11 @@
 /* The public calls: each builds its body and submits it. */
-#include "runtime/etcd/etcd_private.h"
+#include "runtime/etcd/etcd.h"
 
 #include <stdlib.h>
 
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd_build.h"
+#include "runtime/etcd/etcd_call.h"
 
 err etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_done done,
                const struct etcd_wait *wait)

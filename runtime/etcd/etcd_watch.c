@@ -6,7 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd_build.h"
 #include "runtime/etcd/etcd_parse.h"
-#include "runtime/etcd/etcd_private.h"
+#include "runtime/etcd/etcd_client.h"
 
 enum { PAUSE_MS_MIN = 20, PAUSE_MS_MAX = 1000 };
 

@@ -25,6 +25,8 @@ struct etcd_watch_options {
 
 NODISCARD err etcd_watch_start(struct etcd *etcd, const struct etcd_watch_options *options,
                                struct etcd_watch **ret_watch);
+/* Drops the stream and opens it again, elsewhere if it can, not before `revision`. */
+void etcd_watch_reconnect(struct etcd_watch *watch, int64_t revision);
 /* No more callbacks; frees it. May be called from within its callbacks. */
 void etcd_watch_stop(struct etcd_watch *watch);
 

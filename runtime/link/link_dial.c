@@ -16,17 +16,6 @@ bool link_transport_find(const char *name, enum link_transport *ret_transport)
     return true;
 }
 
-/* Up to a quarter later than the doubling says, so that links lost together do not come back
- * together. */
-void link_dial_later(struct link *link)
-{
-    uint64_t jitter_ms = loop_clock_ns() % (link->backoff_ms / 4 + 1);
-
-    loop_timer_start(&link->redial, link->backoff_ms + jitter_ms);
-    link->backoff_ms =
-        2 * link->backoff_ms < LINK_BACKOFF_MS_MAX ? 2 * link->backoff_ms : LINK_BACKOFF_MS_MAX;
-}
-
 static void dial_now(void *user)
 {
     struct link *link = user;

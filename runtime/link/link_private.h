@@ -124,7 +124,7 @@ struct link_hub {
     struct refused_log refused;
 };
 
-/* ---- hub.c ---- */
+/* ---- link_slot.c ---- */
 /* NULL: link_count_max is reached. */
 struct link *link_new(struct link_hub *hub, const struct link_handlers *handlers,
                       const char *address);
@@ -132,7 +132,7 @@ struct link *link_new(struct link_hub *hub, const struct link_handlers *handlers
 void link_bury(struct link *link);
 void link_mark_dirty(struct link *link);
 
-/* ---- link.c ---- */
+/* ---- link_flow.c ---- */
 /* The wire is connected: TLS and HELLO begin. */
 void link_greet(struct link *link, struct wire *wire);
 /* Ends the connection, tells the user, dials again later or buries. */
@@ -162,7 +162,6 @@ void link_note_refusal(struct link *link, const struct link_verdict *verdict);
 const char *link_refusal_field(enum link_refusal refusal);
 
 /* ---- link_dial.c ---- */
-void link_dial_later(struct link *link);
 /* An accepted one takes its place. False: established links fill all of them. */
 bool link_enter(struct link *link);
 

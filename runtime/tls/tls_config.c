@@ -7,6 +7,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/tls/tls_private.h"
+#include "runtime/tls/tls_resumption.h"
 
 /* ChaCha20 first: mbedtls 2.28 does AES-GCM one block at a time, so that even with the processor's
  * AES instructions 16 KiB cost 3.4 ns a byte against 2.0 (measured on the reference machine). */

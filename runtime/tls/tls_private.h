@@ -8,7 +8,8 @@
 #include <mbedtls/ssl_cache.h>
 #include <mbedtls/ssl_ticket.h>
 
-#include "runtime/tls/tls_config.h"
+#include "runtime/base/err.h"
+#include "runtime/tls/tls_options.h"
 
 struct tls_config {
     atomic_uint owners;
@@ -27,17 +28,6 @@ struct tls_config {
     mbedtls_ssl_cache_context cache;
     uint64_t resumed; /* Tickets and sessions that were taken. */
 };
-
-/* ---- tls_resumption.c ---- */
-void tls_resumption_init(struct tls_config *config);
-/* After the configuration's defaults. ERR_NO_MEMORY. */
-NODISCARD err tls_resumption_start(struct tls_config *config);
-void tls_resumption_deinit(struct tls_config *config);
-
-static inline uint64_t tls_resumed(const struct tls_config *config)
-{
-    return config->resumed;
-}
 
 /* The kernel's generator: no state, so any thread may use it. For mbedtls's f_rng. */
 int tls_random(void *unused, unsigned char *ret_bytes, size_t size);

@@ -1,10 +1,9 @@
-/* Short handshakes for clients that come back: tickets, whose keys mbedtls renews by itself, and a
- * cache for clients that take no tickets. */
+#include "runtime/tls/tls_resumption.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "runtime/tls/tls_private.h"
 
 #define TICKET_LIFETIME_S                                                                          \
     3600u                     /* A key makes tickets for so long, and then reads them as long.     \

@@ -11,7 +11,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/test_directory.h"
 #include "runtime/tls/certs.h"
-#include "runtime/tls/tls_private.h"
+#include "runtime/tls/tls_resumption.h"
 #include "runtime/tls/tls_session.h"
 
 #define ROUNDS 20u

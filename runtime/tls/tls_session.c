@@ -6,6 +6,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/tls/tls_private.h"
+#include "runtime/tls/tls_resumption.h"
 
 #define RECORD_HEAD_BYTES 5u /* RFC 5246 section 6.2.1. */
 #define RECORD_BYTES_MAX  16384u

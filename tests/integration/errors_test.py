@@ -19,6 +19,7 @@ import client as api
 from as_of import dot_of, parse, token
 from client import PAYMENTS, UNHELD, Client, RpcError, Unanswered, session, uuid7
 from cluster import BIN, ROOT, Cluster, ClusterTest, wait_for
+from smallest import EDIT, NO_ITEM, gold, player_writes
 
 ROUTES = api.TABLES.routes()
 STREAMS = [method for method, route in ROUTES.items() if route == "STREAM"]
@@ -87,35 +88,9 @@ RACES = {
 }
 
 
-def gold(amount):
-    return {"gold": amount}
-
-
-EDIT = [{"name": "progression", "schemaVersion": 1, "merge": {"xp": 1}}]
-NO_ITEM = ["0" * 32]
 # Of players who are held back.
 STAFF_WRITES = {"AdminService/ReleaseQuarantine": {}, "AdminService/RepairPlayer": {"rebuild": True}}
-# Valid in themselves; what they name may not be there.
-PLAYER_WRITES = {
-    "SessionService/EndSession": {"edits": EDIT},
-    "ProfileService/UpdateProfile": {"edits": EDIT},
-    "LedgerService/Grant": {"currencies": gold(1)},
-    "LedgerService/Spend": {"currencies": gold(1)},
-    "LedgerService/TransferCurrencies": {"toPlayerId": "receiver", "currencies": gold(1)},
-    "LedgerService/ReserveCurrencies": {"currencies": gold(1), "expiresInMs": 60000},
-    "LedgerService/PostReservation": {"reserveOpId": "claim:none"},
-    "LedgerService/VoidReservation": {"reserveOpId": "claim:none"},
-    "LedgerService/ReverseEntry": {"targetOpId": "claim:none", "reason": "test"},
-    "InventoryService/TransferItems": {"toPlayerId": "receiver", "itemUids": NO_ITEM},
-    "MailboxService/SendMail": {"toPlayerId": "receiver", "currencies": gold(1)},
-    "MailboxService/ClaimMail": {"mailIds": NO_ITEM},
-    "MailboxService/ReturnExpiredMail": {},
-    "TransactionService/ExecuteTransaction": {"changes": [{"spend": {"currencies": gold(1)}}]},
-    "TransactionService/Swap": {"b": {"playerId": "other", "authority": UNHELD}, "currencies": gold(1)},
-    "MailboxService/DeliverMail": {"text": "hello"},
-    "FavoritesService/Favorite": {"targetId": "pong"},
-    "FavoritesService/Unfavorite": {"targetId": "pong"},
-}
+PLAYER_WRITES = player_writes()
 NO_AUTHORITY = {"FavoritesService/Favorite", "FavoritesService/Unfavorite"}
 ONLY_SYSTEM = {"MailboxService/DeliverMail"}
 

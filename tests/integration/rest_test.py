@@ -4,11 +4,13 @@ its field and its headers.
 """
 
 import json
+import re
 import unittest
 import urllib.parse
 
 from client import Unanswered, grant_of, uuid7
 from cluster import ClusterTest, wait_for
+from smallest import player_writes
 
 JSON = {"content-type": "application/json"}
 
@@ -303,6 +305,24 @@ class Rest(ClusterTest):
         gone = self.good("Unfavorite_2", {"target_id": "a/b é"}, query={"player_id": ada} | likes,
                          headers={"idempotency-key": uuid7()})
         self.assertNotIn("favorited", gone["status"])
+
+    def test_1_the_smallest_of_each_write(self):
+        """What a new method has for its fields is enough: the form is right, whatever became of it."""
+        player, driven = self.player(100), 0
+        for method, body in player_writes().items():
+            operation = method.split("/")[1]
+            if re.findall(r"{(\w+)}", self.routes[operation][1]) != ["player_id"]:
+                continue
+            with self.subTest(method=method):
+                known = operation in self.driven
+                status, _, answer = self.route(operation, {"player_id": player}, body, headers=self.unheld())
+                driven += 1
+                if status == 200:
+                    continue
+                self.assertNotIn(answer["error"]["code"], ("invalid_argument", "unimplemented"))
+                if not known:
+                    self.driven.discard(operation)  # To be refused is not enough.
+        self.assertGreater(driven, 5)
 
     def test_2_every_route_was_driven(self):
         self.assertEqual(set(self.routes) - self.driven, set())

@@ -563,7 +563,7 @@ uint64_t slot_number(const struct slot *slot, uint32_t shard)
     return slot->installs << 16 | shard;
 }
 
-/* Nothing of it is used: as node/io/worker/worker.c. */
+/* Nothing of it is used: as node/io/worker/worker_adopt.c. */
 static void make_husk(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
     struct shard_limits limits = node_limits(sim, node);

@@ -320,7 +320,7 @@ class CommandTest(unittest.TestCase):
 
     def test_an_unknown_operator_or_file_is_told_with_the_nearest(self):
         self.assertIn("did you mean comparison?", self.refused("--operators", "comparisons"))
-        self.assertIn("did you mean node/core/rows/state.c?", self.refused("--files", "node/core/rows/stat.c"))
+        self.assertIn("did you mean node/core/rows/blob.c?", self.refused("--files", "node/core/rows/blo.c"))
 
     def test_the_files_of_all_four_cores_have_mutants_and_tests_have_none(self):
         files = scope.files()

@@ -3,6 +3,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/method.h"
+#include "node/core/apply/apply.h"
 #include "node/core/apply/apply_internal.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"

@@ -3,8 +3,8 @@
 #define NODE_CORE_APPLY_APPLY_INTERNAL_H
 
 #include "holdfast/v1/operation.pb-c.h"
-#include "node/core/apply/apply.h"
 #include "node/core/goods/audit.h"
+#include "node/core/handler/handler.h"
 
 #define PRUNE_ROWS_MAX          512u
 #define RESTORING_RETRY_MS      1000u

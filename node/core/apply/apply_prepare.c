@@ -3,6 +3,7 @@
 
 #include "idl/limit.h"
 #include "idl/method.h"
+#include "node/core/apply/apply.h"
 #include "node/core/apply/apply_internal.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/canonical_order.h"

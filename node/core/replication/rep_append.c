@@ -1,31 +1,6 @@
 #include "node/core/replication/rep_internal.h"
 #include "runtime/base/check.h"
 
-/* Of a member that has not answered: as the last owner told under the same members, or else of the
- * program that applies no more than what is in force. */
-static uint32_t apply_version_silent(const struct rep *rep)
-{
-    bool told = rep->members_version != 0 && rep->members_config == rep->membership.config;
-
-    return told ? rep->members_version : rep->apply_version;
-}
-
-uint32_t rep_apply_version_min(const struct rep *rep)
-{
-    uint32_t version = rep->apply_version_max;
-
-    for (uint32_t i = 0; i < rep->peer_count; i++) {
-        uint32_t theirs = rep->peers[i].apply_version;
-        if (theirs == 0 && rep->peers[i].learner)
-            continue; /* It becomes a member when it has caught up: its version is known then. */
-        if (theirs == 0)
-            theirs = apply_version_silent(rep);
-        if (theirs < version)
-            version = theirs;
-    }
-    return version;
-}
-
 /* What is in force never falls: every member could apply it. */
 static uint32_t start_version(const struct rep *rep)
 {

@@ -47,33 +47,32 @@ void rep_fetch(struct rep *rep, uint64_t from, const struct rep_message *m, stru
     fetch_reply(rep, from, &reply, out);
 }
 
-void rep_fetch_ack(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out)
+bool rep_fetch_ack(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out)
 {
     struct promise theirs = rep_promise_of(m);
 
     if (rep->role != REP_ADOPTING || rep->source == NULL || rep->source->replica != from)
-        return;
+        return false;
     if (rep_promise_order(rep, &theirs) != REP_SAME ||
         dot_compare(m->last_dot, rep->source_dot) != 0)
-        return;
+        return false;
     rep->source->heard_ms = rep->now_ms;
     if (m->behind) {
         rep->snapshot_source = from;
-        return;
+        return false;
     }
     if (!rep_accept(rep, m, UINT64_MAX, out))
-        return; /* Cannot be, since what is shared is never overestimated; ask again later. */
+        return false; /* Cannot be, since what is shared is never overestimated; ask again later. */
     if (m->commit_index > rep->owner_commit_index)
         rep->owner_commit_index = m->commit_index;
     rep_follower_commit(rep, out);
-    if (dot_compare(rep_log_last_dot(rep), rep->source_dot) == 0) {
-        rep_promote(rep, out);
-        return;
-    }
+    if (dot_compare(rep_log_last_dot(rep), rep->source_dot) == 0)
+        return true;
     if (rep->ticket_step != 0) { /* Something new came: go on at once. */
         rep->source_tries = 0;
         rep_fetch_send(rep, out);
     }
+    return false;
 }
 
 static void fetch_read(struct rep *rep, const struct rep_event *event, struct rep_out *out)

@@ -1,14 +1,21 @@
 /*
  * rep_internal: the state of rep, shared by its verbs alone.
  *
- *   rep.c         new, free, dispatch of events, accessors, invariants
- *   rep_log.c     the entries in memory: append, truncate, durability, eviction
- *   rep_out.c     what a step asks its shell to do
- *   rep_seal.c    promises, SEAL, promotion up to START
- *   rep_fetch.c   adoption of the greatest log; entries read back from disk
- *   rep_append.c  the owner: propose, send, acknowledgements, commit
- *   rep_accept.c  the follower: check, store, acknowledge
- *   rep_read.c    confirmation rounds
+ *   rep_out.c      what a step asks its shell to do
+ *   rep_peer.c     the other members: quorums, versions, what of the log they need
+ *   rep_log.c      the entries in memory: append, truncate, durability, eviction
+ *   rep_promise.c  the promise, the role, and who deposes whom
+ *   rep_compose.c  messages
+ *   rep_judge.c    outcomes that differ
+ *   rep_read.c     confirmation rounds
+ *   rep_append.c   the owner: START, propose, send, acknowledgements, commit
+ *   rep_accept.c   the follower: check, store, acknowledge
+ *   rep_fetch.c    adoption of the greatest log; entries read back from disk
+ *   rep_seal.c     SEAL, promotion up to START
+ *   rep_step.c     new, free, dispatch of events, invariants
+ *   rep_view.c     accessors
+ *
+ * Each uses those above it alone.
  */
 #ifndef NODE_CORE_REPLICATION_REP_INTERNAL_H
 #define NODE_CORE_REPLICATION_REP_INTERNAL_H
@@ -171,6 +178,25 @@ struct rep {
     struct rep_outcome expected;  /* A peer's, at an index not applied here yet. */
 };
 
+/* rep_out.c */
+uint64_t rep_ticket(struct rep *rep);
+void rep_write_entry(struct rep *rep, struct entry *entry, struct rep_out *out);
+void rep_write_promise(struct rep *rep, struct rep_out *out);
+void rep_write_truncate(struct rep *rep, uint64_t keep_index, struct rep_out *out);
+void rep_ask_log(struct rep_out *out, uint64_t from_index, uint64_t to_index);
+/* Takes a reference, until the output is cleared. */
+void rep_note_orphan(struct rep_out *out, struct entry *entry);
+
+/* rep_peer.c */
+/* It owns the shard, or is about to. */
+bool rep_leads(const struct rep *rep);
+struct rep_peer *rep_peer_find(const struct rep *rep, uint64_t replica);
+/* Majority, or both majorities, of those for whom `holds` says yes; self included. */
+bool rep_quorum(const struct rep *rep, bool self_holds,
+                bool (*holds)(const struct rep *rep, const struct rep_peer *peer));
+/* The least of all members', so an entry is never of a version that one of them cannot apply. */
+uint32_t rep_apply_version_min(const struct rep *rep);
+
 /* rep_log.c */
 void rep_log_init(struct rep *rep, const struct rep_image *image);
 void rep_log_deinit(struct rep *rep);
@@ -195,23 +221,8 @@ void rep_log_persisted(struct rep *rep, uint64_t ticket);
 void rep_log_applied(struct rep *rep, uint64_t index);
 void rep_log_check(const struct rep *rep);
 
-/* rep_out.c */
-struct rep_message rep_message_make(const struct rep *rep, enum rep_message_type type);
-/* Adds entries from `from_index` up to `to_index` within the limits; returns the last one added. */
-uint64_t rep_message_fill(const struct rep *rep, struct rep_message *message, uint64_t from_index,
-                          uint64_t to_index);
-/* The same from borrowed entries; returns how many were added. */
-uint32_t rep_message_fill_from(const struct rep *rep, struct rep_message *message,
-                               struct entry *const *entries, uint32_t entry_count);
-uint64_t rep_ticket(struct rep *rep);
-void rep_write_entry(struct rep *rep, struct entry *entry, struct rep_out *out);
-void rep_write_promise(struct rep *rep, struct rep_out *out);
-void rep_write_truncate(struct rep *rep, uint64_t keep_index, struct rep_out *out);
-void rep_ask_log(struct rep_out *out, uint64_t from_index, uint64_t to_index);
-/* Takes a reference, until the output is cleared. */
-void rep_note_orphan(struct rep_out *out, struct entry *entry);
-
-/* rep_seal.c */
+/* rep_promise.c */
+void rep_role_set(struct rep *rep, enum rep_role role, struct rep_out *out);
 enum rep_order { REP_LOWER, REP_SAME, REP_GREATER };
 /* How (config, epoch, owner) stands to the promise; LOWER is refused. */
 enum rep_order rep_promise_order(const struct rep *rep, const struct promise *asked);
@@ -222,30 +233,36 @@ void rep_know(struct rep *rep, const struct promise *promise);
 void rep_refused(struct rep *rep, const struct promise *theirs, struct rep_out *out);
 /* Stops whatever an owner, or one who would be, does. */
 void rep_step_down(struct rep *rep, struct rep_out *out);
-void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out *out);
-void rep_seal(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out);
-void rep_seal_ack(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out);
-/* A SEAL waits for the disk: answers it when that is done. */
-void rep_seal_settle(struct rep *rep, struct rep_out *out);
-/* SEALING and ADOPTING: goes on as far as what is known allows. */
-void rep_promote(struct rep *rep, struct rep_out *out);
-void rep_promote_tick(struct rep *rep, struct rep_out *out);
-struct rep_peer *rep_peer_find(const struct rep *rep, uint64_t replica);
-/* Majority, or both majorities, of those for whom `holds` says yes; self included. */
-bool rep_quorum(const struct rep *rep, bool self_holds,
-                bool (*holds)(const struct rep *rep, const struct rep_peer *peer));
 
-/* rep_fetch.c */
-void rep_fetch_send(struct rep *rep, struct rep_out *out);
-void rep_fetch(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out);
-void rep_fetch_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
-                   struct rep_out *out);
-void rep_log_read(struct rep *rep, const struct rep_event *event, struct rep_out *out);
+/* rep_compose.c */
+struct rep_message rep_message_make(const struct rep *rep, enum rep_message_type type);
+/* Adds entries from `from_index` up to `to_index` within the limits; returns the last one added. */
+uint64_t rep_message_fill(const struct rep *rep, struct rep_message *message, uint64_t from_index,
+                          uint64_t to_index);
+/* The same from borrowed entries; returns how many were added. */
+uint32_t rep_message_fill_from(const struct rep *rep, struct rep_message *message,
+                               struct entry *const *entries, uint32_t entry_count);
+
+/* rep_judge.c */
+void rep_outcome_note(struct rep *rep, uint64_t index, struct hash128 hash, struct rep_out *out);
+enum rep_verdict { REP_UNKNOWN_OUTCOME, REP_SAME_OUTCOME, REP_OTHER_OUTCOME };
+enum rep_verdict rep_outcome_compare(struct rep *rep, const struct rep_message *m,
+                                     struct rep_out *out);
+/* This replica's outcomes are wrong: it owns nothing from here on. */
+void rep_quarantine(struct rep *rep, struct rep_out *out);
+/* An owner has compared what it came to at `index` with a peer. May end its ownership: `peer` is
+ * gone then. */
+void rep_judge(struct rep *rep, struct rep_peer *peer, uint64_t index, enum rep_verdict verdict,
+               struct rep_out *out);
+
+/* rep_read.c */
+NODISCARD err rep_read(struct rep *rep, struct rep_out *out);
+/* Begins a round when one is wanted and none is open. */
+void rep_round_begin(struct rep *rep, struct rep_out *out);
+void rep_round_settle(struct rep *rep, struct rep_out *out);
 
 /* rep_append.c */
 NODISCARD err rep_propose(struct rep *rep, const struct rep_event *event, struct rep_out *out);
-/* The least of all members', so an entry is never of a version that one of them cannot apply. */
-uint32_t rep_apply_version_min(const struct rep *rep);
 /* Appends START and begins to replicate. */
 void rep_start(struct rep *rep, struct rep_out *out);
 void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
@@ -266,24 +283,22 @@ void rep_append(struct rep *rep, uint64_t from, const struct rep_message *m, str
 void rep_follower_settle(struct rep *rep, struct rep_out *out);
 void rep_follower_commit(struct rep *rep, struct rep_out *out);
 
-/* rep_read.c */
-NODISCARD err rep_read(struct rep *rep, struct rep_out *out);
-/* Begins a round when one is wanted and none is open. */
-void rep_round_begin(struct rep *rep, struct rep_out *out);
-void rep_round_settle(struct rep *rep, struct rep_out *out);
+/* rep_fetch.c */
+void rep_fetch_send(struct rep *rep, struct rep_out *out);
+void rep_fetch(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out);
+/* True: the log of the source is whole here, and the promotion may go on. */
+bool rep_fetch_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
+                   struct rep_out *out);
+void rep_log_read(struct rep *rep, const struct rep_event *event, struct rep_out *out);
 
-/* rep.c */
-void rep_role_set(struct rep *rep, enum rep_role role, struct rep_out *out);
-enum rep_verdict { REP_UNKNOWN_OUTCOME, REP_SAME_OUTCOME, REP_OTHER_OUTCOME };
-enum rep_verdict rep_outcome_compare(struct rep *rep, const struct rep_message *m,
-                                     struct rep_out *out);
-
-/* rep_judge.c */
-/* This replica's outcomes are wrong: it owns nothing from here on. */
-void rep_quarantine(struct rep *rep, struct rep_out *out);
-/* An owner has compared what it came to at `index` with a peer. May end its ownership: `peer` is
- * gone then. */
-void rep_judge(struct rep *rep, struct rep_peer *peer, uint64_t index, enum rep_verdict verdict,
-               struct rep_out *out);
+/* rep_seal.c */
+void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out *out);
+void rep_seal(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out);
+void rep_seal_ack(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out);
+/* A SEAL waits for the disk: answers it when that is done. */
+void rep_seal_settle(struct rep *rep, struct rep_out *out);
+/* SEALING and ADOPTING: goes on as far as what is known allows. */
+void rep_promote(struct rep *rep, struct rep_out *out);
+void rep_promote_tick(struct rep *rep, struct rep_out *out);
 
 #endif

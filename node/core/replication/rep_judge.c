@@ -8,6 +8,37 @@
 #include "node/core/replication/rep_internal.h"
 #include "runtime/base/check.h"
 
+void rep_outcome_note(struct rep *rep, uint64_t index, struct hash128 hash, struct rep_out *out)
+{
+    if (rep->outcomes == NULL)
+        rep->outcomes = mem_zalloc(REP_OUTCOMES_MAX * sizeof rep->outcomes[0]);
+    rep->outcomes[index % REP_OUTCOMES_MAX] = (struct rep_outcome){ index, hash };
+    if (rep->expected.index == index && !hash128_equal(rep->expected.hash, hash))
+        out->diverged = true;
+}
+
+enum rep_verdict rep_outcome_compare(struct rep *rep, const struct rep_message *m,
+                                     struct rep_out *out)
+{
+    static const struct hash128 unknown = { { 0 } };
+
+    if (m->applied_index == 0 || hash128_equal(m->outcome, unknown))
+        return REP_UNKNOWN_OUTCOME;
+    if (m->applied_index > rep->applied_index) {
+        rep->expected = (struct rep_outcome){ m->applied_index, m->outcome };
+        return REP_UNKNOWN_OUTCOME;
+    }
+    if (rep->outcomes == NULL)
+        return REP_UNKNOWN_OUTCOME;
+    const struct rep_outcome *own = &rep->outcomes[m->applied_index % REP_OUTCOMES_MAX];
+    if (own->index != m->applied_index)
+        return REP_UNKNOWN_OUTCOME;
+    if (hash128_equal(own->hash, m->outcome))
+        return REP_SAME_OUTCOME;
+    out->diverged = true;
+    return REP_OTHER_OUTCOME;
+}
+
 static bool differs(const struct rep *rep, const struct rep_peer *peer)
 {
     (void)rep;

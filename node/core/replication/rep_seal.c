@@ -6,104 +6,6 @@
 
 #define FIRST_START_WAIT_MS 500u
 
-struct promise rep_promise_of(const struct rep_message *message)
-{
-    return (struct promise){ message->config, message->epoch, message->owner };
-}
-
-/* Stricter than (config, epoch) in order: neither may fall, so epochs only rise in a log. */
-enum rep_order rep_promise_order(const struct rep *rep, const struct promise *asked)
-{
-    const struct promise *p = &rep->promise;
-
-    if (asked->epoch < p->epoch || asked->config < p->config)
-        return REP_LOWER;
-    if (asked->epoch == p->epoch && asked->owner != p->owner)
-        return REP_LOWER;
-    if (asked->epoch == p->epoch && asked->config == p->config)
-        return REP_SAME;
-    return REP_GREATER;
-}
-
-void rep_know(struct rep *rep, const struct promise *promise)
-{
-    if (promise->epoch <= rep->known.epoch)
-        return;
-    rep->known = *promise;
-    rep->owner_heard_ms = rep->now_ms;
-}
-
-void rep_step_down(struct rep *rep, struct rep_out *out)
-{
-    if (rep->role == REP_FOLLOWER || rep->role == REP_DAMAGED)
-        return;
-    rep_log_write(rep, out); /* What was proposed stays in the log until it is overruled. */
-    rep->members_version = rep_apply_version_min(rep);
-    rep->members_config = rep->membership.config;
-    free(rep->peers);
-    rep->peers = NULL;
-    rep->peer_count = 0;
-    rep->source = NULL;
-    rep->verified_index = 0;
-    rep->told_index = 0;
-    rep->round_open = false;
-    rep->round_wanted = false;
-    rep_role_set(rep, REP_FOLLOWER, out);
-}
-
-void rep_promise(struct rep *rep, const struct promise *promise, struct rep_out *out)
-{
-    CHECK(rep_promise_order(rep, promise) == REP_GREATER);
-    rep_step_down(rep, out);
-    rep->promise = *promise;
-    rep_write_promise(rep, out);
-    rep->promise_ticket = rep->ticket_step;
-    rep->verified_index = 0;
-    rep->told_index = 0;
-    rep->told_round = 0;
-    rep->owner_heard_ms = rep->now_ms;
-    rep->seal_answer.due = false;
-    rep->fetch_answer.due = false;
-    rep->snapshot_source = 0;
-    rep->resumes = false;
-    rep_know(rep, promise);
-}
-
-struct rep_peer *rep_peer_find(const struct rep *rep, uint64_t replica)
-{
-    for (uint32_t i = 0; i < rep->peer_count; i++)
-        if (rep->peers[i].replica == replica)
-            return &rep->peers[i];
-    return NULL;
-}
-
-static void count_vote(const struct membership *m, uint64_t replica, uint32_t *acks,
-                       uint32_t *new_acks)
-{
-    for (uint32_t i = 0; i < m->count; i++)
-        if (m->members[i] == replica)
-            *acks |= 1u << i;
-    for (uint32_t i = 0; i < m->new_count; i++)
-        if (m->new_members[i] == replica)
-            *new_acks |= 1u << i;
-}
-
-bool rep_quorum(const struct rep *rep, bool self_holds,
-                bool (*holds)(const struct rep *rep, const struct rep_peer *peer))
-{
-    uint32_t acks = 0;
-    uint32_t new_acks = 0;
-
-    if (self_holds)
-        count_vote(&rep->membership, rep->self, &acks, &new_acks);
-    for (uint32_t i = 0; i < rep->peer_count; i++) {
-        const struct rep_peer *peer = &rep->peers[i];
-        if (peer->votes && holds(rep, peer))
-            count_vote(&rep->membership, peer->replica, &acks, &new_acks);
-    }
-    return membership_quorum(&rep->membership, acks, new_acks);
-}
-
 static void peers_add(struct rep *rep, const uint64_t *replicas, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -208,18 +110,6 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
     if ((order != REP_GREATER && !resumes) || !membership_has(m, rep->self))
         return;
     promote_begin(rep, record, out);
-}
-
-void rep_refused(struct rep *rep, const struct promise *theirs, struct rep_out *out)
-{
-    const struct promise *mine = &rep->promise;
-
-    if (theirs->epoch == mine->epoch && theirs->owner == mine->owner)
-        return;
-    if (theirs->epoch < mine->epoch && theirs->config <= mine->config)
-        return; /* It has promised more since: a late message. */
-    rep_know(rep, theirs);
-    rep_step_down(rep, out);
 }
 
 /* Only once the promise, and every append accepted before it, is durable: an append that is on

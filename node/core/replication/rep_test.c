@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "node/core/replication/sim/rep_narrative.h"
+#include "node/core/replication/sim/rep_sim_chaos.h"
 
 static void outcomes_that_differ_are_noticed(void **state)
 {

@@ -1,7 +1,8 @@
+#include "node/core/rows/blob.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/core/rows/state.h"
 #include "runtime/base/check.h"
 
 struct blob *blob_new(struct slice bytes)

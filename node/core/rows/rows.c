@@ -37,11 +37,6 @@ static void key_add_entity(struct row_key *key, struct slice entity)
     key_add_be(key, 0, 1);
 }
 
-struct slice row_key_slice(const struct row_key *key)
-{
-    return (struct slice){ key->bytes, key->size };
-}
-
 enum state_found row_find(struct state *state, const struct row_key *key, struct need *need,
                           struct slice *ret_value)
 {
@@ -327,22 +322,6 @@ void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq)
     key_begin(key, TABLE_TXN);
     key_add_be(key, destination, 2);
     key_add_be(key, seq, 8);
-}
-
-void row_key_operation_bound(struct row_key *key, uint64_t ms)
-{
-    key_begin(key, TABLE_OPERATION);
-    key_add_be(key, ms + 1, 6);
-}
-
-uint64_t row_operation_ms(struct slice key)
-{
-    uint64_t ms = 0;
-
-    CHECK(key.size >= 7);
-    for (size_t i = 1; i < 7; i++)
-        ms = ms << 8 | key.data[i];
-    return ms;
 }
 
 void timer_row_encode(uint64_t fence, struct buf *out)

@@ -6,6 +6,7 @@
 #define NODE_CORE_ROWS_ROWS_H
 
 #include "node/core/codec/op.h"
+#include "node/core/rows/row_key.h"
 #include "node/core/rows/state.h"
 
 #define ITEM_PLACES_MAX 65536u /* UIDs that one entry can make: a UID holds 16 bits of place. */
@@ -16,12 +17,6 @@
 #define ITEM_ATTRIBUTES_ROW_MAX 2048u
 #define ITEM_UID_TEXT_SIZE      33 /* With the NUL. */
 
-struct row_key {
-    size_t size;
-    uint8_t bytes[STATE_KEY_BYTES_MAX];
-};
-
-struct slice row_key_slice(const struct row_key *key);
 /* state_find; a row that is MISSING is noted in `need`, unless that is NULL. PRESENT: *ret_value is
  * borrowed. */
 enum state_found row_find(struct state *state, const struct row_key *key, struct need *need,
@@ -90,10 +85,6 @@ void row_key_tally(struct row_key *key, uint64_t collection, struct slice target
 /* A top list shares this prefix; the highest counts come first, at one count by target. */
 void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window);
 void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target);
-/* The last key that an operation of this millisecond could have, and what follows it. */
-void row_key_operation_bound(struct row_key *key, uint64_t ms);
-/* Of a key of TABLE_OPERATION. */
-uint64_t row_operation_ms(struct slice key);
 /* Whose the row is, by its key alone: it points into `key`. Empty: the shard's. */
 struct slice row_entity(struct slice key);
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "node/core/rows/rows.h"
+#include "node/core/rows/row_key.h"
 #include "node/core/rows/state_row.h"
 #include "runtime/base/check.h"
 

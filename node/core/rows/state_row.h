@@ -8,6 +8,7 @@
 #include "node/core/rows/row_pool.h"
 #include "node/core/rows/state.h"
 #include "node/core/rows/state_run.h"
+#include "runtime/base/check.h"
 
 #define DIRTY_NONE     UINT32_MAX
 #define NOTE_KEY_BYTES 2u
@@ -125,8 +126,17 @@ struct state {
     struct state_observer observer; /* `row` NULL: none. */
 };
 
-struct slice row_slice(const struct row *row);
-struct slice row_value(const struct row *row);
+static inline struct slice row_slice(const struct row *row)
+{
+    return (struct slice){ row->key, row->key_size };
+}
+
+static inline struct slice row_value(const struct row *row)
+{
+    CHECK(row->value != NULL);
+    return (struct slice){ row->value->bytes, row->value->size };
+}
+
 size_t row_bytes(const struct row *row);
 
 struct row *row_table_find(const struct row_table *table, struct slice key, uint64_t hash);
@@ -167,7 +177,10 @@ void state_row_set_clean(struct state *state, struct row *row);
 void state_row_set_value(struct state *state, struct row *row, struct blob *value);
 void state_row_use(struct state *state, struct row *row);
 /* Values are of the state's own memory: blob_unref is not for them. */
+struct blob *state_value_new(struct state *state, struct slice bytes);
 void state_value_unref(struct state *state, struct blob *value);
+/* For row_table_deinit: `context` is the state. */
+void state_row_free(void *context, struct row *row);
 
 /* NULL: new rows of this key's table are like any others. */
 struct fresh *state_fresh(struct state *state, struct slice key);

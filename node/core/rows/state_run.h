@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "node/core/rows/state.h"
+#include "node/core/rows/blob.h"
 
 struct run_chunk;
 

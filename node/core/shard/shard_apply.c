@@ -214,7 +214,7 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
         incident_applied(shard, entry, outcome, event, out);
     CHECK(shard_rep_step(shard, &done, out) == ERR_OK);
     if (outcome->channel.intents_ended > 0)
-        shard_settled_wake(shard, event, out);
+        shard_read_wake(shard, event, out);
 }
 
 /* The cut that an entry takes before anything else; 0: none. */

@@ -36,39 +36,6 @@ static void reply_event_elsewhere(struct shard *shard, const struct shard_event 
     reply_elsewhere(shard, call_new(shard, event), REPLY_NOT_OWNER, out);
 }
 
-err shard_propose(struct shard *shard, struct slice body, const struct shard_event *event,
-                  uint64_t *ret_index, struct shard_out *out)
-{
-    struct rep_event proposal = {
-        .type = REP_PROPOSE,
-        .now_ms = event->now_ms,
-        .unix_ms = event->unix_ms,
-        .kind = ENTRY_OP,
-        .body = body,
-    };
-    if (shard->full[0] != 0)
-        return ERR_FULL;
-    err e = shard_rep_step(shard, &proposal, out);
-
-    if (e != ERR_OK)
-        return e;
-    *ret_index = out->rep.proposed_index;
-    shard->flush_wanted = true;
-    shard->stats.proposed++;
-    applier_footprint(shard->applier, body, &shard->need);
-    shard_ask_rows(shard, out);
-    return ERR_OK;
-}
-
-void shard_call_keep_body(struct call *call, struct slice body)
-{
-    struct op op;
-
-    buf_append(&call->request, body.data, body.size);
-    CHECK(op_decode(buf_slice(&call->request), &op) == ERR_OK);
-    call->entity = op.entity;
-}
-
 /* Why an operation was not proposed. */
 static void refuse_unproposed(struct shard *shard, const struct shard_event *event, size_t size,
                               err why, struct shard_out *out)
@@ -156,22 +123,6 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
     if (event->method == METHOD_RESOLVE_OPERATION && shard->lanes.settles.items > 0)
         (void)!shard_settles_log(shard, event, &(uint64_t){ 0 }, out);
     write_begin(shard, event, out);
-}
-
-void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
-                        struct shard_out *out)
-{
-    uint64_t index;
-    err e = shard_propose(shard, buf_slice(&call->request), event, &index, out);
-
-    if (e != ERR_OK) {
-        /* A steal, or a seal of a transfer, stands in the log already, and may be decided there. */
-        bool stands = call->place == CALL_STEALING || call->place == CALL_SENDING;
-        reply_elsewhere(shard, call, stands ? REPLY_UNKNOWN : REPLY_NOT_OWNER, out);
-        return;
-    }
-    call->index = index;
-    call_move(shard, call, CALL_PROPOSED);
 }
 
 void shard_propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out)

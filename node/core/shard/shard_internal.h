@@ -124,16 +124,27 @@ void reply_event_refused(struct shard_out *out, uint64_t id, const struct refusa
 /* The caller's router gives up at the deadline: a tick and the way back must fit before it. */
 #define WAIT_ANSWER_EARLY_MS 50u
 
-/* shard_call.c: calls come in. */
+/* shard_rows.c */
+/* Asks for what is missing and not yet on its way; empties shard->need. */
+void shard_ask_rows(struct shard *shard, struct shard_out *out);
+/* What cannot be taken in, because rows were evicted since, is asked for again. */
+void shard_rows_arrived(struct shard *shard, const struct shard_event *event,
+                        struct shard_out *out);
+
+/* shard_propose.c: the way into the log. */
+/* Feeds rep; true on ERR_OK. */
+err shard_rep_step(struct shard *shard, const struct rep_event *event, struct shard_out *out);
 /* Keeps an op body, so that it can be proposed later. */
 void shard_call_keep_body(struct call *call, struct slice body);
-void shard_call_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 /* Proposes call->request (an op body) again; the call moves to CALL_PROPOSED or is answered. */
 void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
                         struct shard_out *out);
 /* Proposes an op body. ERR_OK: `*ret_index` is its place, and its cold rows are asked for. */
 NODISCARD err shard_propose(struct shard *shard, struct slice body, const struct shard_event *event,
                             uint64_t *ret_index, struct shard_out *out);
+
+/* shard_call.c: calls come in. */
+void shard_call_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 void shard_propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 
 /* shard_apply.c: committed entries are applied, their callers answered. */
@@ -148,7 +159,7 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
 void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
                           const struct shard_event *event, struct shard_out *out);
 
-/* shard_snapshot.c */
+/* shard_catch_up.c */
 void shard_snapshot_message(struct shard *shard, const struct shard_event *event,
                             struct shard_out *out);
 void shard_snapshot_page(struct shard *shard, const struct shard_event *event,
@@ -214,10 +225,9 @@ void shard_settled_answer(struct shard *shard, struct call *call, const struct s
 /* A transaction holds the player, as `refusal` says: waits, or is answered with it. */
 void shard_settled_wait(struct shard *shard, struct call *call, const struct refusal *refusal,
                         struct shard_out *out);
-/* An entry that ended intents has just been applied: reads of those players see the state that it
- * left, before the next transaction can hold them. */
-void shard_settled_wake(struct shard *shard, const struct shard_event *event,
-                        struct shard_out *out);
+/* Whether a transaction holds the player. Not known, since its row is not in memory: false, and
+ * the read itself looks. */
+bool shard_settled_is_held(struct shard *shard, const struct call *call);
 /* The read's caller has gone: nothing waits for the read. */
 void shard_settled_end(struct shard *shard, const struct call *call, uint64_t now_ms);
 
@@ -235,21 +245,15 @@ void shard_yield_answer(struct shard *shard, struct call *call, struct slice bod
                         struct shard_out *out);
 
 /* shard_read.c */
-/* Runs one read on the applied state, if what it waits for is there. */
-void shard_read_run(struct shard *shard, struct call *call, const struct shard_event *event,
-                    struct shard_out *out);
+/* An entry that ended intents has just been applied: reads of those players see the state that it
+ * left, before the next transaction can hold them. */
+void shard_read_wake(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 void shard_read_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 void shard_read_progress(struct shard *shard, const struct shard_event *event,
                          struct shard_out *out);
 void shard_answer_progress(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out);
-/* Asks for what is missing and not yet on its way; empties shard->need. */
-void shard_ask_rows(struct shard *shard, struct shard_out *out);
-
 /* shard_check.c: what must hold after each step, as far as it costs next to nothing. */
 void shard_check_step(const struct shard *shard);
-
-/* Feeds rep; true on ERR_OK. */
-err shard_rep_step(struct shard *shard, const struct rep_event *event, struct shard_out *out);
 
 #endif

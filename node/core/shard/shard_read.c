@@ -319,11 +319,26 @@ static void read_run(struct shard *shard, struct call *call, const struct shard_
     read_answer(shard, call, event, out);
 }
 
-void shard_read_run(struct shard *shard, struct call *call, const struct shard_event *event,
-                    struct shard_out *out)
+static void run(struct shard *shard, struct call *call, const struct shard_event *event,
+                struct shard_out *out)
 {
     read_run(shard, call, event, out);
     arena_reset(&shard->read_arena);
+}
+
+void shard_read_wake(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    uint32_t left = shard->calls[CALL_SETTLING].count; /* Some may wait again, behind the last. */
+    struct call *next;
+
+    for (struct call *call = shard->calls[CALL_SETTLING].first; left > 0; call = next) {
+        next = call->next;
+        left--;
+        if (shard_settled_is_held(shard, call))
+            continue;
+        call_move(shard, call, CALL_READING);
+        run(shard, call, event, out);
+    }
 }
 
 /* How many times answers_round_bytes a round makes where it is not known that they are large. */
@@ -372,7 +387,7 @@ void shard_read_progress(struct shard *shard, const struct shard_event *event,
     for (call = shard->calls[CALL_READING].first; call != NULL; call = next) {
         next = call->next;
         if (!waits_turn(shard, call, event, out))
-            shard_read_run(shard, call, event, out);
+            run(shard, call, event, out);
     }
 }
 
@@ -412,40 +427,4 @@ void shard_answer_progress(struct shard *shard, const struct shard_event *event,
         buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
         reply_bytes(shard, call, REPLY_OK, buf_slice(&call->answer), out);
     }
-}
-
-static void ask_keys(struct shard *shard, struct shard_out *out)
-{
-    struct reader reader = reader_from(buf_slice(&shard->need.keys));
-
-    while (reader_left(&reader) > 0) {
-        struct slice key = read_bytes(&reader, STATE_KEY_BYTES_MAX);
-        CHECK(!reader.bad);
-        if (key_set_add(&shard->loading, key))
-            need_add_key(&out->need, key);
-    }
-}
-
-static void ask_ranges(struct shard *shard, struct shard_out *out)
-{
-    struct reader reader = reader_from(buf_slice(&shard->need.ranges));
-
-    while (reader_left(&reader) > 0) {
-        const uint8_t *begin = reader.at;
-        struct state_range range;
-        range.prefix = read_bytes(&reader, STATE_KEY_BYTES_MAX);
-        range.after = read_bytes(&reader, STATE_KEY_BYTES_MAX);
-        range.limit = read_u32(&reader);
-        CHECK(!reader.bad);
-        if (key_set_add(&shard->loading, (struct slice){ begin, (size_t)(reader.at - begin) }))
-            need_add_range(&out->need, &range);
-    }
-}
-
-void shard_ask_rows(struct shard *shard, struct shard_out *out)
-{
-    ask_keys(shard, out);
-    ask_ranges(shard, out);
-    out->need.load_generation = state_load_generation(applier_state(shard->applier));
-    need_clear(&shard->need);
 }

@@ -109,8 +109,7 @@ void shard_settled_wait(struct shard *shard, struct call *call, const struct ref
     call_move(shard, call, CALL_SETTLING);
 }
 
-/* Not known, since its row is not in memory: then the read itself looks. */
-static bool is_held(struct shard *shard, const struct call *call)
+bool shard_settled_is_held(struct shard *shard, const struct call *call)
 {
     struct slice entity, value;
     struct row_key key;
@@ -119,19 +118,4 @@ static bool is_held(struct shard *shard, const struct call *call)
         return false;
     row_key_intent(&key, entity);
     return state_find(applier_state(shard->applier), row_key_slice(&key), &value) == STATE_PRESENT;
-}
-
-void shard_settled_wake(struct shard *shard, const struct shard_event *event, struct shard_out *out)
-{
-    uint32_t left = shard->calls[CALL_SETTLING].count; /* Some may wait again, behind the last. */
-    struct call *next;
-
-    for (struct call *call = shard->calls[CALL_SETTLING].first; left > 0; call = next) {
-        next = call->next;
-        left--;
-        if (is_held(shard, call))
-            continue;
-        call_move(shard, call, CALL_READING);
-        shard_read_run(shard, call, event, out);
-    }
 }

@@ -29,6 +29,8 @@ struct snapshot_actions {
 void snapshot_actions_clear(struct snapshot_actions *actions);
 void snapshot_actions_deinit(struct snapshot_actions *actions);
 
+/* The shard's own row comes first, before the rows of a snapshot. */
+bool snapshot_is_carried_apart(struct slice key);
 /* False: there are no more, or (reader->bad) they are malformed. */
 bool snapshot_rows_next(struct reader *reader, struct slice *ret_key, struct slice *ret_value);
 

@@ -155,7 +155,6 @@ void worker_backup_freeze(struct worker *worker, uint32_t shard)
     else
         view(worker, shard, index);
     shard_pass_cut(slot->shard);
-    worker_step(worker, shard, &(struct shard_event){ .type = SHARD_TICK });
 }
 
 uint32_t worker_backup_frozen(const struct worker *worker)

@@ -86,6 +86,9 @@ struct slow_line {
     uint32_t count;
 };
 
+struct worker;
+typedef void worker_reset_done(struct worker *worker, uint32_t shard);
+
 /* Writes on their way to the log; kept in a pool. */
 struct write_job {
     struct mailbox_node node;
@@ -94,6 +97,7 @@ struct write_job {
     struct rep_write *writes;
     uint32_t write_capacity;
     struct slow_write slow;
+    worker_reset_done *reset_done; /* Of NODE_LOG_RESET. */
 };
 
 /* Rows or log entries being read by the pool. */
@@ -152,6 +156,9 @@ struct snapshot_job;
 
 struct worker {
     struct worker_options options;
+    /* worker_step: one event for one shard, and what follows from it; none while it is installed.
+     * Blocking work that is done comes back by it. */
+    void (*step)(struct worker *worker, uint32_t shard, struct shard_event *event);
     struct slot *slots;
     struct check_watch watch; /* Of checks that fail in a step ... */
     uint32_t stepped;         /* ... of this shard. */
@@ -203,16 +210,30 @@ struct worker {
     bool stopping;
 };
 
-/* worker.c: one event for one shard, and what follows from it; none while it is installed. */
-void worker_step(struct worker *worker, uint32_t shard, struct shard_event *event);
+/* worker_adopt.c: one shard. */
+void worker_publish(struct worker *worker, uint32_t shard);
+/* Tells the shard whether the disk is full. */
+void worker_tell_space(const struct worker *worker, struct shard *shard);
+NODISCARD err worker_adopt(struct worker *worker, uint32_t shard, const struct shard_image *image);
+/* The meta row is the database's word on where its rows stand. */
+NODISCARD err worker_recovery_image(struct recovery *recovery);
+NODISCARD err worker_recovery_timers(struct worker *worker, uint32_t shard,
+                                     struct recovery *recovery);
 /* What database and log have of one shard; blocks on the disk. Fails like node_log_recover_shard
  * and db_load_prefix. */
 NODISCARD err worker_recovery_read(struct worker *worker, uint32_t shard,
+                                   struct recovery *recovery);
+/* Afterwards the shard is there, or nothing was done. */
+NODISCARD err worker_recovery_take(struct worker *worker, uint32_t shard,
                                    struct recovery *recovery);
 /* Afterwards the shard is there; on error it is marked damaged and reported. */
 NODISCARD err worker_recovery_adopt(struct worker *worker, uint32_t shard,
                                     struct recovery *recovery);
 void worker_recovery_deinit(struct recovery *recovery);
+/* Marks the shard damaged and reports it. */
+void worker_give_up(struct worker *worker, uint32_t shard, err e);
+/* Its log is of a later apply version than this program knows. */
+void worker_too_new(const struct worker *worker, uint32_t shard);
 
 /* worker_slow.c: what is told of slow calls and writes, docs/logs.md. */
 /* The time, read at most once a step. */
@@ -231,8 +252,8 @@ void worker_write_deinit(struct worker *worker);
 /* Takes over the writes of the step; they leave for the log when the round ends. */
 void worker_write_submit(struct worker *worker, uint32_t shard, struct rep_out *out);
 void worker_write_start(struct worker *worker);
-/* The log is to forget the shard's entries; then worker_snapshot_reset_done. */
-void worker_write_reset(struct worker *worker, uint32_t shard);
+/* The log is to forget the shard's entries; then `done`, unless the worker stops. */
+void worker_write_reset(struct worker *worker, uint32_t shard, worker_reset_done *done);
 
 /* worker_load.c */
 void worker_load_rows(struct worker *worker, uint32_t shard, const struct need *need);
@@ -245,7 +266,6 @@ void worker_load_deinit(struct worker *worker);
 /* worker_snapshot.c */
 void worker_snapshot(struct worker *worker, uint32_t shard, struct snapshot_actions *actions);
 void worker_snapshot_tick(struct worker *worker);
-void worker_snapshot_reset_done(struct worker *worker, uint32_t shard);
 /* At a start: ends an installation that a crash cut short. */
 NODISCARD err worker_snapshot_recover(struct worker *worker, uint32_t shard);
 void worker_snapshot_deinit(struct worker *worker);
@@ -270,5 +290,10 @@ void worker_backup_drop(struct worker *worker, uint32_t shard);
 /* Gives up views that are no longer asked for. */
 void worker_backup_tick(struct worker *worker);
 void worker_backup_deinit(struct worker *worker);
+
+/* worker_step.c, which carries out by all of the above. */
+void worker_step_init(struct worker *worker);
+void worker_step_deinit(struct worker *worker);
+void worker_step(struct worker *worker, uint32_t shard, struct shard_event *event);
 
 #endif

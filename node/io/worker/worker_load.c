@@ -101,7 +101,7 @@ static void give_back(struct worker *worker, struct load_job *job)
             event.complete = job->rows.complete;
         }
     }
-    worker_step(worker, job->shard, &event);
+    worker->step(worker, job->shard, &event);
 }
 
 static void job_clear(struct worker *worker, struct load_job *job)

@@ -121,19 +121,32 @@ static void job_wait(struct snapshot_job *job)
 
 static void give_page(struct worker *worker, struct snapshot_job *job)
 {
-    worker_step(worker, job->shard,
-                &(struct shard_event){ .type = SHARD_SNAPSHOT_PAGE,
-                                       .rows = job->rows.rows,
-                                       .row_count = job->rows.count,
-                                       .complete = job->rows.complete,
-                                       .failed = job->result != ERR_OK,
-                                       .request = buf_slice(&job->meta_row) });
+    worker->step(worker, job->shard,
+                 &(struct shard_event){ .type = SHARD_SNAPSHOT_PAGE,
+                                        .rows = job->rows.rows,
+                                        .row_count = job->rows.count,
+                                        .complete = job->rows.complete,
+                                        .failed = job->result != ERR_OK,
+                                        .request = buf_slice(&job->meta_row) });
+}
+
+static void reset_done(struct worker *worker, uint32_t shard)
+{
+    struct slot *slot = &worker->slots[shard];
+
+    if (slot->install == INSTALL_RECOVER) {
+        slot->install = INSTALL_NONE;
+        return;
+    }
+    CHECK(slot->install == INSTALL_RESET);
+    slot->install = INSTALL_FINISH;
+    job_wait(job_new(worker, SNAPSHOT_FINISH, shard));
 }
 
 static void reset_log(struct worker *worker, uint32_t shard)
 {
     worker->slots[shard].install = INSTALL_RESET;
-    worker_write_reset(worker, shard);
+    worker_write_reset(worker, shard, reset_done);
 }
 
 static void start_anew(struct worker *worker, struct snapshot_job *job)
@@ -160,8 +173,8 @@ static void start_anew(struct worker *worker, struct snapshot_job *job)
                                                         : "shard.dropped",
               LOG_N("shard", job->shard), LOG_N("index", job->recovery.image.rep.applied_index));
     if (slot->has_record)
-        worker_step(worker, job->shard,
-                    &(struct shard_event){ .type = SHARD_RECORD, .record = &slot->record });
+        worker->step(worker, job->shard,
+                     &(struct shard_event){ .type = SHARD_RECORD, .record = &slot->record });
 }
 
 static void job_done(struct worker *worker, struct snapshot_job *job)
@@ -180,9 +193,9 @@ static void job_done(struct worker *worker, struct snapshot_job *job)
         break;
     case SNAPSHOT_STORE:
         if (job->store)
-            worker_step(worker, job->shard,
-                        &(struct shard_event){ .type = SHARD_SNAPSHOT_STORED,
-                                               .failed = job->result != ERR_OK });
+            worker->step(worker, job->shard,
+                         &(struct shard_event){ .type = SHARD_SNAPSHOT_STORED,
+                                                .failed = job->result != ERR_OK });
         break;
     case SNAPSHOT_SWITCH:
         CHECK(job->result == ERR_OK); /* Other failures of a write stop the process. */
@@ -295,19 +308,6 @@ void worker_snapshot_tick(struct worker *worker)
     }
 }
 
-void worker_snapshot_reset_done(struct worker *worker, uint32_t shard)
-{
-    struct slot *slot = &worker->slots[shard];
-
-    if (slot->install == INSTALL_RECOVER) {
-        slot->install = INSTALL_NONE;
-        return;
-    }
-    CHECK(slot->install == INSTALL_RESET);
-    slot->install = INSTALL_FINISH;
-    job_wait(job_new(worker, SNAPSHOT_FINISH, shard));
-}
-
 static bool is_reset(void *user)
 {
     const struct slot *slot = user;
@@ -319,7 +319,7 @@ err worker_snapshot_recover(struct worker *worker, uint32_t shard)
     if (!db_reset_due(worker->options.db, shard))
         return ERR_OK;
     worker->slots[shard].install = INSTALL_RECOVER;
-    worker_write_reset(worker, shard);
+    worker_write_reset(worker, shard, reset_done);
     worker_write_start(worker);
     CHECK(loop_run_until(worker->options.loop, is_reset, &worker->slots[shard], RESET_MS_MAX));
     return db_stage_finish(worker->options.db, shard);

@@ -37,6 +37,7 @@ static void on_persisted(void *user, struct mailbox_node *node)
     struct worker *worker = user;
     struct write_job *job = CONTAINER_OF(node, struct write_job, node);
     uint32_t shard = job->request.shard;
+    worker_reset_done *reset_done = job->reset_done;
     bool reset = job->request.type == NODE_LOG_RESET;
     struct shard_event event = { .type = SHARD_PERSISTED, .ticket = job->request.ticket };
 
@@ -44,9 +45,9 @@ static void on_persisted(void *user, struct mailbox_node *node)
         worker_slow_end_write(worker, job);
     job_free(worker, job);
     if (reset && !worker->stopping)
-        worker_snapshot_reset_done(worker, shard);
+        reset_done(worker, shard);
     else if (!worker->stopping)
-        worker_step(worker, shard, &event);
+        worker->step(worker, shard, &event);
     worker->clock_ns = 0;
 }
 
@@ -90,7 +91,7 @@ static void job_submit(struct worker *worker, struct write_job *job)
     loop_hook_arm(&worker->round_hook);
 }
 
-void worker_write_reset(struct worker *worker, uint32_t shard)
+void worker_write_reset(struct worker *worker, uint32_t shard, worker_reset_done *done)
 {
     struct write_job *job = job_new(worker, shard);
 
@@ -99,6 +100,7 @@ void worker_write_reset(struct worker *worker, uint32_t shard)
         .type = NODE_LOG_RESET,
         .shard = shard,
     };
+    job->reset_done = done;
     job_submit(worker, job);
 }
 

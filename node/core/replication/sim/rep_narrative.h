@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "node/core/replication/sim/rep_sim.h"
+#include "node/core/replication/sim/rep_sim_check.h"
 #include "runtime/base/check.h"
 
 static inline struct rep_sim *begin(uint32_t node_count)

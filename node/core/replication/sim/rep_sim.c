@@ -1,28 +1,15 @@
 #include "node/core/replication/sim/rep_sim.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/replication/sim/rep_sim_check.h"
 #include "runtime/base/check.h"
 
 #define SIM_SHARD   3u
 #define SIM_UNIX_MS 1700000000000u
 #define SIM_TICK_MS 10u
-
-void rep_sim_fail(struct rep_sim *sim, const char *format, ...)
-{
-    va_list args;
-
-    if (sim->failure[0] != '\0')
-        return;
-    int used = snprintf(sim->failure, sizeof sim->failure,
-                        "at %llu ms: ", (unsigned long long)sim->now_ms);
-    va_start(args, format);
-    vsnprintf(sim->failure + used, sizeof sim->failure - (size_t)used, format, args);
-    va_end(args);
-}
 
 static struct sim_node *node_get(struct rep_sim *sim, uint64_t id)
 {
@@ -301,7 +288,8 @@ static void on_node_event(struct rep_sim *sim, struct sim_node *node, const stru
 static void dispatch(struct rep_sim *sim, const struct sim_event *event)
 {
     if (event->kind >= SIM_CLIENT) {
-        rep_sim_chaos_event(sim, event);
+        CHECK(sim->chaos != NULL);
+        sim->chaos(sim, event);
         return;
     }
     struct sim_node *node = node_get(sim, event->node);

@@ -1,7 +1,8 @@
 /* Clients, coordinator and trouble, by seed. */
 #include <stdio.h>
 
-#include "node/core/replication/sim/rep_sim.h"
+#include "node/core/replication/sim/rep_sim_chaos.h"
+#include "node/core/replication/sim/rep_sim_check.h"
 #include "runtime/base/check.h"
 
 #define SPARES      2u
@@ -412,7 +413,7 @@ static void trouble(struct rep_sim *sim)
         wipe(sim, node);
 }
 
-void rep_sim_chaos_event(struct rep_sim *sim, const struct sim_event *event)
+static void on_event(struct rep_sim *sim, const struct sim_event *event)
 {
     switch ((enum sim_kind)event->kind) {
     case SIM_CLIENT:
@@ -454,6 +455,7 @@ void rep_sim_chaos_begin(struct rep_sim *sim, uint64_t seed)
     uint32_t members = (uint32_t)sim_random_between(&random, 3, 5);
 
     rep_sim_init(sim, seed, members + SPARES);
+    sim->chaos = on_event;
     sim->limits.append_entries_max = 1u << between(sim, 0, 5);
     sim->limits.inflight_entries_max = 1u << between(sim, 2, 7);
     sim->limits.append_bytes_max = 4096;

@@ -1,4 +1,4 @@
-#include "node/core/replication/sim/rep_sim.h"
+#include "node/core/replication/sim/rep_sim_check.h"
 #include "runtime/base/check.h"
 
 #define ULL(n) ((unsigned long long)(n))

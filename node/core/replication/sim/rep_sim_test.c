@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "node/core/replication/sim/rep_sim.h"
+#include "node/core/replication/sim/rep_sim_chaos.h"
 
 #define SEEDS_DEFAULT 300u
 #define CHAOS_MS      3000u

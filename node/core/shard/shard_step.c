@@ -105,20 +105,6 @@ void shard_free(struct shard *shard)
     free(shard);
 }
 
-err shard_rep_step(struct shard *shard, const struct rep_event *event, struct shard_out *out)
-{
-    err e = rep_step(shard->rep, event, &out->rep);
-
-    if (out->rep.rounds_done > shard->rounds_done) {
-        shard->rounds_done = out->rep.rounds_done;
-        shard->rounds_index = out->rep.rounds_index;
-        shard->rounds_ms = out->rep.rounds_ms;
-        shard->rounds_unix_ms = out->rep.rounds_unix_ms;
-        shard->stats.rounds++;
-    }
-    return e;
-}
-
 /* Passes an event that is rep's alone on to it. */
 static void pass_to_rep(struct shard *shard, enum rep_event_type type,
                         const struct shard_event *event, struct shard_out *out)
@@ -137,33 +123,6 @@ static void pass_to_rep(struct shard *shard, enum rep_event_type type,
     };
 
     CHECK(shard_rep_step(shard, &passed, out) == ERR_OK);
-}
-
-/* What cannot be taken in, because rows were evicted since, is asked for again. */
-static void rows_arrived(struct shard *shard, const struct shard_event *event,
-                         struct shard_out *out)
-{
-    struct state *state = applier_state(shard->applier);
-
-    for (uint32_t i = 0; i < event->row_count; i++) {
-        const struct shard_row *row = &event->rows[i];
-        bool asked = event->range == NULL && key_set_remove(&shard->loading, row->key);
-        if (!state_load(state, event->load_generation, row->key,
-                        row->absent ? NULL : &row->value) &&
-            asked)
-            need_add_key(&shard->need, row->key);
-    }
-    if (event->range != NULL) {
-        struct need name = { 0 };
-        need_add_range(&name, event->range);
-        key_set_remove(&shard->loading, buf_slice(&name.ranges));
-        need_deinit(&name);
-        struct slice last =
-            event->row_count > 0 ? event->rows[event->row_count - 1].key : event->range->after;
-        if (!state_load_range(state, event->load_generation, event->range, last, event->complete))
-            need_add_range(&shard->need, event->range);
-    }
-    shard_ask_rows(shard, out);
 }
 
 /* Waited as long as its caller can. */
@@ -245,7 +204,7 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
         pass_to_rep(shard, REP_LOG_READ, event, out);
         break;
     case SHARD_ROWS:
-        rows_arrived(shard, event, out);
+        shard_rows_arrived(shard, event, out);
         break;
     case SHARD_CALL:
         shard_call_begin(shard, event, out);
@@ -330,11 +289,6 @@ void shard_step(struct shard *shard, const struct shard_event *event, struct sha
 #endif
 }
 
-uint64_t shard_applying_index(const struct shard *shard)
-{
-    return shard->applying_index;
-}
-
 void shard_out_clear(struct shard_out *out)
 {
     rep_out_clear(&out->rep);
@@ -396,60 +350,4 @@ void shard_set_full(struct shard *shard, const char *why)
 void shard_evict(struct shard *shard, size_t bytes_max)
 {
     state_evict(applier_state(shard->applier), bytes_max);
-}
-
-uint32_t shard_number(const struct shard *shard)
-{
-    return shard->number;
-}
-
-const struct rep *shard_rep(const struct shard *shard)
-{
-    return shard->rep;
-}
-
-const struct meta *shard_meta(const struct shard *shard)
-{
-    return applier_meta(shard->applier);
-}
-
-uint64_t shard_applied_index(const struct shard *shard)
-{
-    return applier_applied_index(shard->applier);
-}
-
-bool shard_serves(const struct shard *shard)
-{
-    return rep_role(shard->rep) == REP_OWNER;
-}
-
-bool shard_resumes(const struct shard *shard)
-{
-    enum rep_role role = rep_role(shard->rep);
-
-    return role == REP_SEALING || role == REP_ADOPTING;
-}
-
-bool shard_wants_flush(const struct shard *shard)
-{
-    return shard->flush_wanted;
-}
-
-uint64_t shard_reads_turned_away(const struct shard *shard)
-{
-    return shard->stats.reads_turned_away;
-}
-
-void shard_stats_get(const struct shard *shard, struct shard_stats *ret_stats)
-{
-    *ret_stats = shard->stats;
-    ret_stats->transfers_open = shard_meta(shard)->outbox_open;
-    ret_stats->unread_rows = shard_meta(shard)->unread_rows;
-    ret_stats->quarantined = shard_meta(shard)->quarantine_count;
-    ret_stats->transfers_oldest_ms = shard->lanes.oldest_ms;
-    ret_stats->snapshot = shard->snapshot;
-    ret_stats->read_holds = shard->holds_of_reads.taken;
-    ret_stats->read_held_ms = shard->holds_of_reads.held_ms;
-    ret_stats->transfers_retried = shard->lanes.retried;
-    state_stats_get(applier_state(shard->applier), &ret_stats->state);
 }

@@ -80,6 +80,17 @@ static void count_stranger(struct link *link, const char *text)
     refused_log_add(&hub->refused, link->cause, &address, text, loop_now_ms(hub->loop));
 }
 
+/* Up to a quarter later than the doubling says, so that links lost together do not come back
+ * together. */
+static void dial_later(struct link *link)
+{
+    uint64_t jitter_ms = loop_clock_ns() % (link->backoff_ms / 4 + 1);
+
+    loop_timer_start(&link->redial, link->backoff_ms + jitter_ms);
+    link->backoff_ms =
+        2 * link->backoff_ms < LINK_BACKOFF_MS_MAX ? 2 * link->backoff_ms : LINK_BACKOFF_MS_MAX;
+}
+
 void link_lose(struct link *link, enum link_close_reason reason, const char *text)
 {
     enum link_state state = link->state;
@@ -111,7 +122,7 @@ void link_lose(struct link *link, enum link_close_reason reason, const char *tex
     if (link->state != LINK_DOWN) /* The user closed it meanwhile. */
         return;
     if (link->dialled && state != LINK_DRAINING && reason != LINK_CLOSED_LOCAL)
-        link_dial_later(link);
+        dial_later(link);
     else
         link_bury(link);
 }

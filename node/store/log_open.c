@@ -1,3 +1,4 @@
+/* Opening and closing the log, and what any thread may ask of it. */
 #include "node/store/node_log.h"
 
 #include <stdlib.h>

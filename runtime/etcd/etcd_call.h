@@ -1,39 +1,12 @@
-/* etcd_private: what the files of this folder share about the client. Not for others. */
-#ifndef RUNTIME_ETCD_ETCD_PRIVATE_H
-#define RUNTIME_ETCD_ETCD_PRIVATE_H
+/*
+ * etcd_call: one call from queue to answer: endpoints, deadlines, repeats, and what each failure
+ * means. etcd_request.c fills them. For the files of this folder alone.
+ */
+#ifndef RUNTIME_ETCD_ETCD_CALL_H
+#define RUNTIME_ETCD_ETCD_CALL_H
 
 #include "runtime/base/arena.h"
-#include "runtime/etcd/etcd.h"
-#include "runtime/etcd/etcd_http.h"
-#include "runtime/etcd/etcd_timer.h"
-
-enum { ETCD_URL_SIZE = 256, ETCD_PATH_SIZE = 32 };
-
-struct etcd_mirror;
-struct etcd_watch;
-
-struct etcd {
-    uv_loop_t *loop;
-    const struct log *log;
-    struct etcd_http *http;
-    struct etcd_timers timers;
-    char endpoints[ETCD_ENDPOINTS_MAX][ETCD_URL_SIZE];
-    uint32_t endpoint_count;
-    uint32_t endpoint; /* Where the next request goes. */
-    uint64_t timeout_ms;
-    uint64_t cluster_id;
-    int64_t revision;
-    bool rolled_back;
-    void (*on_rollback)(void *context, const struct etcd_rollback *rollback);
-    void *context;
-    struct etcd_call *queue_first, *queue_last; /* Waiting for their turn. */
-    struct etcd_call *calls;                    /* On the wire or pausing. */
-    uint32_t queued;
-    uint32_t active;
-    struct etcd_mirror *mirrors;
-    uint32_t users; /* Watches, mirrors, leases and elections not yet stopped. */
-    bool closing;
-};
+#include "runtime/etcd/etcd_client.h"
 
 enum etcd_call_kind { ETCD_CALL_RANGE, ETCD_CALL_TXN, ETCD_CALL_LEASE, ETCD_CALL_STATUS };
 enum etcd_call_state {
@@ -86,16 +59,5 @@ struct etcd_call *etcd_call_new(struct etcd *etcd, enum etcd_call_kind kind, con
                                 uint64_t timeout_ms);
 /* Queues it; frees it on error. */
 NODISCARD err etcd_call_submit(struct etcd_call *call, struct etcd_call **ret_call);
-
-/* Takes note of an answer's header; reports a rollback. `revision_min`: what a linearizable answer
- * must have reached, 0 for others. */
-void etcd_observe(struct etcd *etcd, const struct etcd_header *header, int64_t revision_min);
-/* `endpoint` did not serve: the next requests go to another. */
-void etcd_rotate(struct etcd *etcd, uint32_t endpoint);
-/* Drops the stream and opens it again, elsewhere if it can, not before `revision`. */
-void etcd_watch_reconnect(struct etcd_watch *watch, int64_t revision);
-/* The mirror's part of etcd_rollback_accept. */
-void etcd_mirror_restart(struct etcd_mirror *mirror);
-struct etcd_mirror *etcd_mirror_next(struct etcd_mirror *mirror);
 
 #endif
