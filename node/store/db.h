@@ -131,9 +131,6 @@ NODISCARD err db_view_meta(const struct db_view *view, struct buf *ret_row);
  */
 NODISCARD err db_salvage(struct db *damaged, struct db *to, uint32_t shard_count, bool *ret_lost);
 
-/* Reads everything and verifies every checksum; long. ERR_CORRUPT: see db_damage. */
-NODISCARD err db_verify(struct db *db);
-
 /*
  * The same in small steps, beside all other work: a pass over every row, dropped ones that a merge
  * has still to take away included. begin lets go of the blocks and pages of the files that RocksDB

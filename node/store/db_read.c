@@ -314,19 +314,3 @@ err db_load_prefix(struct db *db, uint32_t shard, struct slice prefix, uint32_t 
         *ret_rows = rows;
     return e;
 }
-
-err db_verify(struct db *db)
-{
-    rocksdb_readoptions_t *options = rocksdb_readoptions_create();
-    char *error = NULL;
-
-    rocksdb_readoptions_set_verify_checksums(options, 1);
-    rocksdb_readoptions_set_fill_cache(options, 0);
-    rocksdb_iterator_t *iter = rocksdb_create_iterator(db->rocks, options);
-    for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter))
-        ;
-    rocksdb_iter_get_error(iter, &error);
-    rocksdb_iter_destroy(iter);
-    rocksdb_readoptions_destroy(options);
-    return error == NULL ? ERR_OK : db_read_failed(db, "verification", error);
-}

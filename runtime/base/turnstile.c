@@ -171,12 +171,6 @@ bool turnstile_is_known(const struct turnstile_address *address, uint64_t now_ms
     return address->proved_ms != 0 && now_ms < address->proved_ms + TURNSTILE_KNOWN_MS;
 }
 
-const struct address *turnstile_address_of(const struct turnstile_place *place)
-{
-    CHECK(place->state != TURNSTILE_OUT);
-    return &place->address->network;
-}
-
 /* ---- places ---- */
 
 static uint32_t power_of_two(uint32_t least)

@@ -121,7 +121,6 @@ void turnstile_touch(struct turnstile *turnstile, struct turnstile_place *place)
 bool turnstile_is_known(const struct turnstile_address *address, uint64_t now_ms);
 /* Counts one that went for a reason of the caller's: TIMEOUT, BAD_START. */
 void turnstile_count(struct turnstile *turnstile, enum turnstile_cause cause);
-const struct address *turnstile_address_of(const struct turnstile_place *place);
 
 /* ---- handshakes ---- */
 

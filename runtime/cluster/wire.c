@@ -20,15 +20,3 @@ err wire_hint_decode(struct slice body, struct wire_hint *ret_hint)
     ret_hint->epoch = read_u64(&reader);
     return reader_finish(&reader);
 }
-
-const char *wire_status_name(uint32_t status)
-{
-    static const char *const names[WIRE_STATUS_END] = {
-        [WIRE_OK] = "ok",
-        [WIRE_REFUSED] = "refused",
-        [WIRE_UNKNOWN] = "unknown",
-        [WIRE_NOT_OWNER] = "not owner",
-        [WIRE_UNAVAILABLE] = "unavailable",
-    };
-    return status < WIRE_STATUS_END ? names[status] : "unknown status";
-}

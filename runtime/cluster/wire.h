@@ -34,7 +34,4 @@ void wire_hint_encode(const struct wire_hint *hint, struct buf *out);
  * *ret_hint is then untouched. */
 NODISCARD err wire_hint_decode(struct slice body, struct wire_hint *ret_hint);
 
-/* "ok", "refused", ...; "unknown status" for what is not in the table. */
-const char *wire_status_name(uint32_t status);
-
 #endif

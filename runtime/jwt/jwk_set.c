@@ -17,11 +17,6 @@ static const char *const algorithm_names[] = {
     [JWS_ES256] = "ES256",
 };
 
-const char *jws_algorithm_text(enum jws_algorithm algorithm)
-{
-    return algorithm_names[algorithm];
-}
-
 enum jws_algorithm jws_algorithm_find(struct slice name)
 {
     for (enum jws_algorithm i = JWS_HS256; i < ARRAY_SIZE(algorithm_names); i++) {

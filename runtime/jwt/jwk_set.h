@@ -51,8 +51,6 @@ NODISCARD err jwk_set_read(struct slice json, bool secrets, struct jwk_set *ret_
 /* A zeroed one is empty, and is so again afterwards. */
 void jwk_set_deinit(struct jwk_set *set);
 
-/* "RS256". */
-const char *jws_algorithm_text(enum jws_algorithm algorithm);
 /* JWS_NONE: none of the three, whose names are compared byte by byte. */
 enum jws_algorithm jws_algorithm_find(struct slice name);
 

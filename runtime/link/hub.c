@@ -279,11 +279,6 @@ uint64_t link_idle_ms(const struct link *link)
     return loop_now_ms(link->hub->loop) - link->heard_ms;
 }
 
-uint64_t link_down_ms(const struct link *link)
-{
-    return link->state == LINK_READY ? 0 : loop_now_ms(link->hub->loop) - link->lost_ms;
-}
-
 const struct hello *link_peer_hello(const struct link *link)
 {
     return link->state == LINK_READY ? &link->peer : NULL;

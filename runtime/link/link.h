@@ -238,8 +238,6 @@ struct link *link_find(struct link_hub *hub, struct link_ref ref);
 /* Milliseconds since anything was last heard, whether connected or not; from link_dial on if
  * never. A pause of this process itself does not count. */
 uint64_t link_idle_ms(const struct link *link);
-/* Milliseconds since it stopped being ready, or was dialled; 0 while ready. */
-uint64_t link_down_ms(const struct link *link);
 /* NULL while not ready. */
 const struct hello *link_peer_hello(const struct link *link);
 /* What the peer's certificate says it is; NULL while there is no HELLO, without TLS, and for a

@@ -110,9 +110,7 @@ void link_lose(struct link *link, enum link_close_reason reason, const char *tex
         link->attempt = 1;
     }
     link_set_state(link, LINK_DOWN);
-    if (state == LINK_READY)
-        link->lost_ms = loop_now_ms(link->hub->loop);
-    else if (state != LINK_DRAINING)
+    if (state != LINK_READY && state != LINK_DRAINING)
         link->hub->stats.failures++;
     if (!stranger)
         log_loss(link, state, reason, why);

@@ -42,7 +42,6 @@ struct link {
     uint32_t attempt;
     uint64_t phase_ms; /* When the state was entered. */
     uint64_t heard_ms;
-    uint64_t lost_ms; /* When it stopped being ready, or was made. */
     struct hello peer;
     struct identity identity; /* Role 0: none. */
     uint32_t roles;           /* Of its listener; 0: all. */

@@ -38,7 +38,7 @@ struct link *link_new(struct link_hub *hub, const struct link_handlers *handlers
     link->hub = hub;
     link->handlers = *handlers;
     link->slot = slot;
-    link->phase_ms = link->heard_ms = link->lost_ms = loop_now_ms(hub->loop);
+    link->phase_ms = link->heard_ms = loop_now_ms(hub->loop);
     snprintf(link->address, sizeof link->address, "%s", address);
     loop_timer_init(&link->hold, hub->loop, hold_over, link);
     loop_timer_init(&link->redial, hub->loop, NULL, NULL);

@@ -151,7 +151,7 @@ static void check_mailbox(const struct seen *s)
 }
 
 /* ---- items that moved in this entry ---- */
-/* How many entries the player's ledger has by its row: one entry of the log may settle many things. */
+/* How many entries its ledger has, by its row: one entry of the log settles many things. */
 static uint64_t entries_by_row(const struct seen *s)
 {
     struct row_key key;

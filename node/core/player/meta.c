@@ -45,35 +45,6 @@ void meta_deinit(struct meta *meta)
         totals_deinit(&meta->cuts[i].totals);
 }
 
-void meta_copy(struct meta *to, const struct meta *from)
-{
-    CHECK(to != from);
-    size_t size = sizeof *from->expired * from->expired_count;
-    struct incarnation *expired = NULL;
-
-    if (size > 0) {
-        expired = mem_alloc(size);
-        memcpy(expired, from->expired, size);
-    }
-    struct quarantined *quarantine = NULL;
-    if (from->quarantine_count > 0) {
-        size = sizeof *quarantine * from->quarantine_count;
-        quarantine = mem_alloc(size);
-        memcpy(quarantine, from->quarantine, size);
-    }
-    struct meta old = *to;
-    *to = *from;
-    to->totals = (struct totals){ 0 };
-    totals_copy(&to->totals, &from->totals);
-    for (uint32_t i = 0; i < CUTS_KEPT; i++) {
-        to->cuts[i].totals = (struct totals){ 0 };
-        totals_copy(&to->cuts[i].totals, &from->cuts[i].totals);
-    }
-    meta_deinit(&old);
-    to->expired = expired;
-    to->quarantine = quarantine;
-}
-
 static void put_dot(struct dot dot, struct buf *out)
 {
     buf_put_u64(out, dot.epoch);

@@ -99,7 +99,6 @@ struct meta {
 
 void meta_init(struct meta *meta);
 void meta_deinit(struct meta *meta);
-void meta_copy(struct meta *to, const struct meta *from);
 void meta_encode(const struct meta *meta, struct buf *out);
 /* ERR_CORRUPT: malformed; *meta untouched. */
 NODISCARD err meta_decode(struct slice bytes, struct meta *meta);

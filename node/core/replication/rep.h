@@ -99,7 +99,7 @@ enum rep_event_type {
     REP_LOG_READ,  /* index (its from_index), entries, entry_count: answer to a log_read;
                       borrowed; without gaps; may be fewer (stop near append_bytes_max);
                       none: the log no longer holds them                                    */
-    REP_PROPOSE,   /* kind, body             owner only; see rep_can_propose                */
+    REP_PROPOSE,   /* kind, body             owner only                                    */
     REP_FLUSH,     /*                        end of a round: send and write what gathered;
                       also begins the confirmation round that reads wait for                */
     REP_READ,      /*                        join a confirmation round; ret in out          */
@@ -198,8 +198,6 @@ enum rep_role rep_role(const struct rep *rep);
 /* Its outcomes differ from those of a majority: it stores and votes, and never owns the shard. What
  * it has applied must not be shown to anybody. Until its state came from somebody else. */
 bool rep_is_quarantined(const struct rep *rep);
-/* True when REP_PROPOSE of a small body would be taken. */
-bool rep_can_propose(const struct rep *rep);
 /* Greatest record or promise known: who owns the shard now; 0 when unknown. A replica that is
  * named here but stays a REP_FOLLOWER has promised this epoch in an earlier life, and might give
  * one dot to two entries: the coordinator must raise the epoch. 0 to a removed replica. */

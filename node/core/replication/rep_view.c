@@ -7,15 +7,6 @@ enum rep_role rep_role(const struct rep *rep)
     return rep->role;
 }
 
-bool rep_can_propose(const struct rep *rep)
-{
-    uint64_t last = rep->window.last_index;
-
-    return rep->role == REP_OWNER && last - rep->commit_index < rep->limits.inflight_entries_max &&
-           rep_log_bytes(rep, rep->commit_index + 1, last) < rep->limits.inflight_bytes_max &&
-           rep_log_has_room(rep);
-}
-
 uint64_t rep_owner(const struct rep *rep)
 {
     return rep_is_removed(rep) ? 0 : rep->known.owner;
