@@ -189,7 +189,8 @@ class Document:
         fields = {field.name: field for field in self.image.messages[name].fields}
         return (bool({"write", "profile", "as_of"} & set(fields)) or
                 getattr(fields.get("version"), "type", "") == "uint64" or
-                getattr(fields.get("count"), "type", "") == "message")
+                getattr(fields.get("count"), "type", "") == "message" or
+                name.rpartition(".")[2] == "GetTopResponse")
 
     def may_be_known(self, binding):
         return binding.verb == "GET" and self.has_tag(binding.method.response)
