@@ -128,6 +128,27 @@ static bool record_is_sound(const definition_record *record, uint64_t number, ui
            definition_kind_name(record->body->kind_case) != NULL;
 }
 
+/* Of its newest version. */
+static void take_facts(struct definition *definition, const definition_record *record)
+{
+    definition->kind = record->body->kind_case;
+    memcpy(definition->name, record->name, strlen(record->name) + 1);
+    definition->bytes = record->deleted
+                            ? 0
+                            : (uint32_t)(protobuf_c_message_get_packed_size(&record->body->base) +
+                                         strlen(record->name) + 64);
+}
+
+/* An etcd that was restored may have another version of that number. */
+static void version_replace(struct definition_version *version, const definition_record *record,
+                            struct slice packed, int64_t revision)
+{
+    version->revision = revision;
+    version->deleted = record->deleted;
+    buf_clear(&version->packed);
+    buf_append(&version->packed, packed.data, packed.size);
+}
+
 static void version_add(struct definition *definition, const definition_record *record,
                         struct slice packed, int64_t revision)
 {
@@ -135,8 +156,12 @@ static void version_add(struct definition *definition, const definition_record *
 
     while (place > 0 && definition->versions[place - 1].version > record->version)
         place--;
-    if (place > 0 && definition->versions[place - 1].version == record->version)
+    if (place > 0 && definition->versions[place - 1].version == record->version) {
+        version_replace(&definition->versions[place - 1], record, packed, revision);
+        if (place == definition->count)
+            take_facts(definition, record);
         return;
+    }
     if (definition->count == definition->capacity) {
         definition->capacity = definition->capacity == 0 ? 4 : definition->capacity * 2;
         definition->versions =
@@ -149,14 +174,8 @@ static void version_add(struct definition *definition, const definition_record *
                                                                .deleted = record->deleted };
     buf_append(&definition->versions[place].packed, packed.data, packed.size);
     definition->count++;
-    if (place + 1 < definition->count)
-        return;
-    definition->kind = record->body->kind_case;
-    memcpy(definition->name, record->name, strlen(record->name) + 1);
-    definition->bytes = record->deleted
-                            ? 0
-                            : (uint32_t)(protobuf_c_message_get_packed_size(&record->body->base) +
-                                         strlen(record->name) + 64);
+    if (place + 1 == definition->count)
+        take_facts(definition, record);
 }
 
 bool definitions_put(struct coord *coord, uint64_t number, uint64_t version, struct slice packed,
@@ -176,21 +195,43 @@ bool definitions_put(struct coord *coord, uint64_t number, uint64_t version, str
     return sound && definition != NULL;
 }
 
-/* Old versions are forgotten; the newest one stays, since its number is taken. */
+static void definition_remove(struct coord *coord, uint64_t number)
+{
+    struct definitions *all = &coord->definitions;
+    uint32_t place = place_of(coord, number);
+
+    definition_free(all->list[place]);
+    all->count--;
+    memmove(&all->list[place], &all->list[place + 1],
+            (all->count - place) * sizeof(struct definition *));
+}
+
+/* Coordinators forget old versions. A newest one goes only where etcd was restored to before it:
+ * what shards know above it makes them doubted then (docs/etcd-restore.md). */
 void definitions_deleted(struct coord *coord, uint64_t number, uint64_t version)
 {
     struct definition *definition = definition_find(coord, number);
+    uint32_t place = 0;
 
     coord->definitions.trimming = false;
-    for (uint32_t i = 0; definition != NULL && i + 1 < definition->count; i++) {
-        if (definition->versions[i].version != version)
-            continue;
-        buf_deinit(&definition->versions[i].packed);
-        definition->count--;
-        memmove(&definition->versions[i], &definition->versions[i + 1],
-                (definition->count - i) * sizeof *definition->versions);
+    while (definition != NULL && place < definition->count &&
+           definition->versions[place].version != version)
+        place++;
+    if (definition == NULL || place == definition->count)
+        return;
+    if (definition->count == 1) {
+        definition_remove(coord, number);
         return;
     }
+    buf_deinit(&definition->versions[place].packed);
+    definition->count--;
+    memmove(&definition->versions[place], &definition->versions[place + 1],
+            (definition->count - place) * sizeof *definition->versions);
+    if (place < definition->count)
+        return;
+    definition_record *record = definition_unpack(definition_newest(definition));
+    take_facts(definition, record);
+    holdfast__internal__v1__definition_version__free_unpacked(record, NULL);
 }
 
 /* ---- a change ---- */

@@ -1,0 +1,107 @@
+#include "coordinator/core/definitions.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "coordinator/core/world.h"
+#include "runtime/base/buf.h"
+
+#define NUMBER 77u
+
+/* As etcd has it: a counter whose `max_value` is told by its version. */
+static void put(struct world *world, uint64_t version, int64_t revision, int64_t max_value)
+{
+    Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    definition_record record = HOLDFAST__INTERNAL__V1__DEFINITION_VERSION__INIT;
+    uint8_t bytes[256];
+
+    counter.max_value = max_value;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
+    body.counter = &counter;
+    record.number = NUMBER;
+    record.version = version;
+    record.name = text_lend("kills");
+    record.body = &body;
+    assert_true(holdfast__internal__v1__definition_version__get_packed_size(&record) <=
+                sizeof bytes);
+    size_t size = holdfast__internal__v1__definition_version__pack(&record, bytes);
+    assert_true(
+        definitions_put(world->coord, NUMBER, version, (struct slice){ bytes, size }, revision));
+}
+
+static int64_t newest_max(struct world *world)
+{
+    const struct definition *definition = definition_find(world->coord, NUMBER);
+
+    assert_non_null(definition);
+    definition_record *record = definition_unpack(definition_newest(definition));
+    int64_t max_value = record->body->counter->max_value;
+
+    holdfast__internal__v1__definition_version__free_unpacked(record, NULL);
+    return max_value;
+}
+
+static void an_old_version_is_forgotten(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    put(world, 1, 10, 100);
+    put(world, 2, 20, 200);
+    definitions_deleted(world->coord, NUMBER, 1);
+    assert_int_equal(newest_max(world), 200);
+    assert_int_equal(definitions_revision(world->coord), 20);
+    definitions_deleted(world->coord, NUMBER, 1); /* It is gone already. */
+    assert_int_equal(newest_max(world), 200);
+    world_free(world);
+}
+
+/* What etcd lost, the coordinator does not know better: it has to see that shards are ahead. */
+static void a_newest_version_that_etcd_lost_goes(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    put(world, 1, 10, 100);
+    put(world, 2, 20, 200);
+    definitions_deleted(world->coord, NUMBER, 2);
+    assert_int_equal(newest_max(world), 100);
+    assert_int_equal(definitions_revision(world->coord), 10);
+    assert_null(definition_get(definition_find(world->coord, NUMBER), 2));
+    definitions_deleted(world->coord, NUMBER, 1);
+    assert_null(definition_find(world->coord, NUMBER));
+    assert_int_equal(definitions_revision(world->coord), 0);
+    definitions_deleted(world->coord, NUMBER, 1);
+    world_free(world);
+}
+
+static void another_version_of_that_number_takes_its_place(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    put(world, 1, 10, 100);
+    put(world, 2, 20, 200);
+    put(world, 1, 30, 111);
+    assert_int_equal(newest_max(world), 200);
+    put(world, 2, 31, 222);
+    assert_int_equal(newest_max(world), 222);
+    assert_int_equal(definitions_revision(world->coord), 31);
+    assert_int_equal(definition_find(world->coord, NUMBER)->count, 2);
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_old_version_is_forgotten),
+        cmocka_unit_test(a_newest_version_that_etcd_lost_goes),
+        cmocka_unit_test(another_version_of_that_number_takes_its_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
