@@ -46,6 +46,12 @@ UNIT_OF_METHOD = {
         "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
     ("LedgerService/ReverseEntry", "INVALID_ARGUMENT", True): (
         "node/rpc/unreadable_rows_test.c", "TABLE_ROWS(TABLE_TEST)"),
+    **{(method, "INVALID_ARGUMENT", True): ("node/rpc/currency_dropped_test.c", case)
+       for method, case in {"LedgerService/Grant": "a_grant_is_refused", "LedgerService/Spend": "a_spend_is_refused",
+                            "LedgerService/TransferCurrencies": "a_transfer_is_refused",
+                            "LedgerService/ReserveCurrencies": "a_reservation_is_refused",
+                            "MailboxService/SendMail": "mail_is_refused",
+                            "TransactionService/Swap": "a_swap_is_refused"}.items()},
     **{(f"FavoritesService/{method}", "NOT_FOUND", True): (
         "node/rpc/favorites_favorite_test.c", "a_collection_that_is_deleted_meanwhile_refuses_at_apply")
        for method in ("Favorite", "Unfavorite")},
