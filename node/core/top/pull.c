@@ -65,13 +65,13 @@ static err item_of(struct page *page, const struct changed_row *note, struct buf
         return e;
     if (memcmp(&row.changed, &note->dot, sizeof note->dot) != 0)
         return ERR_OK; /* A repair left the note alone; another one tells it. */
-    struct pull_item item = {
+    const struct pull_item item = {
         .dot = note->dot,
         .collection = note->collection,
         .target = note->target,
         .count = row.count,
+        .hours = row.hours,
     };
-    item.hours = row.hours;
     pull_item_encode(&item, out);
     return ERR_OK;
 }

@@ -170,11 +170,10 @@ static err take_item(struct taking *t, uint32_t source, const struct pull_item *
     const struct top_key of = { .collection = item->collection,
                                 .target = item->target,
                                 .source = source };
-    struct share_row share = { .count = item->count };
+    const struct share_row share = { item->count, item->hours };
     struct share_row before;
     struct tally_row was;
 
-    share.hours = item->hours;
     err e = share_find(context->state, &of, context->need, &before);
     err tally = tally_find(context->state, &of, context->need, &was);
     if (e == ERR_NEED || tally == ERR_NEED)
