@@ -297,7 +297,7 @@ class Faults:
         self.pause(2)
         # Backwards. In the end all hold something, so that every disk that fails is noticed.
         self.after.append(self.all_hold)
-        self.after.append(lambda: self.ask("Rebalance", {}))
+        self.after.append(lambda: self.ask("RebalanceShards", {}))
         self.after.append(lambda: self.is_replaced(lost))
         self.after.append(lambda: self.want(str(lost), "remove", "is removed already"))
 
