@@ -165,24 +165,32 @@ static void an_edge_that_changes_is_an_event(void **state)
 
 static void a_version_of_a_definition_is_an_event_of_one_shard(void **state)
 {
-    struct fixture *f = *state;
     struct fixture_collection hats = { 7, 20, "hats", POLICY_LAST, 0, false };
-    uint64_t told = 0;
+    struct fixture shard;
+    (void)state;
 
-    for (uint64_t number = 0; number < f->shard_count; number++) {
-        hats.number = 100 + number;
-        hats.revision = 20 + 10 * number;
-        fixture_define(f, &hats);
+    fixture_init_shard(&shard, 2, 4);
+    for (uint64_t number = 100; number < 104; number++) {
+        hats.number = number;
+        hats.revision += 10;
+        fixture_define(&shard, &hats);
+        fixture_define(&shard, &hats); /* Again: it is there already. */
     }
-    const list_response *page = list_after(f, NULL);
-    for (size_t i = 0; i < page->n_events; i++) {
+    hats.number = 102;
+    hats.revision += 10;
+    hats.deleted = true;
+    fixture_define(&shard, &hats);
+    const list_response *page = list_after(&shard, NULL);
+    assert_int_equal(page->n_events, 2);
+    for (size_t i = 0; i < 2; i++) {
         assert_int_equal(page->events[i]->kind, KIND(DEFINITION));
         assert_string_equal(page->events[i]->entity, "definition:collection/hats");
         assert_string_equal(page->events[i]->definition->kind, "collection");
-        assert_int_equal(page->events[i]->definition->number % f->shard_count, f->shard);
-        told++;
+        assert_string_equal(page->events[i]->definition->name, "hats");
+        assert_int_equal(page->events[i]->definition->number, 102);
+        assert_int_equal(page->events[i]->definition->deleted, i == 1);
     }
-    assert_int_equal(told, 1);
+    fixture_deinit(&shard);
 }
 
 static void filters_leave_out_and_the_place_goes_on(void **state)

@@ -226,9 +226,9 @@ static void event_append(struct take *take, const defined *given, const defined 
     Holdfast__V1__DefinitionEvent event = HOLDFAST__V1__DEFINITION_EVENT__INIT;
     const ProtobufCFieldDescriptor *kind = protobuf_c_message_descriptor_get_field(
         &holdfast__v1__definition_body__descriptor, (unsigned)given->body->kind_case);
-    uint32_t shards = context->op->shard_count > 0 ? context->op->shard_count : 1;
+    uint32_t shards = context->op->shard_count;
 
-    if (given->number % shards != context->shard || kind == NULL ||
+    if (shards == 0 || given->number % shards != context->shard || kind == NULL ||
         (stands != NULL && stands->version == given->version && !given->deleted))
         return;
     event.kind = arena_text(arena, slice_from_text(kind->name));
