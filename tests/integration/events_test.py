@@ -68,7 +68,7 @@ class EventsTest(EventCalls, ClusterTest):
         self.client.end("told", token)
         events, gaps, cursor = self.read(cursor)
         self.assertEqual(gaps, [])
-        self.assertEqual([event["kind"].rsplit("_", 1)[1] for event in events], ["LEDGER", "FAVORITE", "SESSION", "SESSION"])
+        self.assertEqual([event["kind"] for event in events], ["ledger", "favorite", "session", "session"])
         self.assertEqual({event["entity"] for event in events}, {"player:told"})
         self.assertEqual(events[0]["opId"], op_id)
         self.assertEqual(events[0]["ledger"]["changes"][0]["currency"], "gold")
@@ -174,7 +174,8 @@ class AcrossFailures(EventCalls, ClusterTest):
         self.in_order(events)
         for player, count in zip(players, written):
             told = [int(event["ledger"]["seq"]) for event in events if event["entity"] == f"player:{player}"]
-            self.assertEqual(told, list(range(1, count + 1)), player)
+            self.assertEqual(told, [int(entry["seq"]) for entry in self.client.entries(player)], player)
+            self.assertGreaterEqual(len(told), count)
 
 
 class Retention(EventCalls, ClusterTest):

@@ -10,7 +10,7 @@
 #define RESTORING_RETRY_MS      1000u
 #define PRUNE_EVERY_MS          60000u
 #define TRIM_ROWS_MAX           512u
-#define TRIM_EVERY_MS           10000u
+#define TRIM_EVERY_MS           5000u
 #define OPERATION_WINDOW_MS_MIN (15u * 60u * 1000u)
 
 struct applier {

@@ -218,6 +218,14 @@ static void count_row(defined_head *head, size_t before, size_t after)
     head->count += after > 0;
 }
 
+/* What comes again after etcd was restored is no news, unless it is another version of that number. */
+static bool is_known(struct arena *arena, const defined *given, const defined *stands)
+{
+    if (stands == NULL || given->deleted || stands->version != given->version)
+        return false;
+    return slice_equal(arena_pack(arena, &given->body->base), arena_pack(arena, &stands->body->base));
+}
+
 /* Every shard takes every version; one of them tells it. */
 static void event_append(struct take *take, const defined *given, const defined *stands)
 {
@@ -229,7 +237,7 @@ static void event_append(struct take *take, const defined *given, const defined 
     uint32_t shards = context->op->shard_count;
 
     if (shards == 0 || given->number % shards != context->shard || kind == NULL ||
-        (stands != NULL && stands->version == given->version && !given->deleted))
+        is_known(arena, given, stands))
         return;
     event.kind = arena_text(arena, slice_from_text(kind->name));
     event.name = given->name;
