@@ -43,7 +43,7 @@
 #define SERVICE_definition  "DefinitionService/"
 #define SERVICE_earlier     "EarlierService/"
 #define SERVICE_favorites   "FavoritesService/"
-#define SERVICE_event "EventService/"
+#define SERVICE_event       "EventService/"
 #define SERVICE_inventory   "InventoryService/"
 #define SERVICE_ledger      "LedgerService/"
 #define SERVICE_mailbox     "MailboxService/"

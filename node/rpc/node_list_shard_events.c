@@ -12,8 +12,8 @@
 #define LIMIT_MAX      1000u
 #define KINDS_MAX      16u
 #define PREFIX_MAX     128u
-#define SCAN_MAX       1000u              /* Rows that one call looks at. */
-#define PAGE_BYTES_MAX (256u * 1024u)     /* Of the rows that it tells. */
+#define SCAN_MAX       1000u          /* Rows that one call looks at. */
+#define PAGE_BYTES_MAX (256u * 1024u) /* Of the rows that it tells. */
 #define REST_OF_ENTRY  UINT32_MAX
 
 typedef Holdfast__Internal__V1__ListShardEventsRequest list_request;
@@ -106,8 +106,8 @@ static err check(struct read_context *context, const list_request *request)
         return refuse_number(context->arena, context->refusal, "kinds", "at most 16",
                              (int64_t)request->n_kinds);
     if (prefix > PREFIX_MAX)
-        return refuse_number(context->arena, context->refusal, "entity_prefix",
-                             "at most 128 bytes", (int64_t)prefix);
+        return refuse_number(context->arena, context->refusal, "entity_prefix", "at most 128 bytes",
+                             (int64_t)prefix);
     if (request->after.len != 0 && request->after.len != EVENT_PLACE_BYTES)
         return refuse_number(context->arena, context->refusal, "after", "20 bytes, or none",
                              (int64_t)request->after.len);

@@ -1,7 +1,7 @@
 /*
  * event_cursor: how far a reader of events knows each shard, as one opaque text (docs/events.md):
- * base64 of the numbers and their hash. The hash finds cursors that were cut or mixed up. They are no
- * secrets: a place that a shard never had is told by that shard, as a gap.
+ * base64 of the numbers and their hash. The hash finds cursors that were cut or mixed up. They are
+ * no secrets: a place that a shard never had is told by that shard, as a gap.
  */
 #ifndef ROUTER_CORE_EVENT_CURSOR_H
 #define ROUTER_CORE_EVENT_CURSOR_H

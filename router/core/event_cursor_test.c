@@ -76,8 +76,9 @@ static void what_was_changed_is_refused(void **state)
         text[i] = was;
     }
     assert_int_equal(parse(text, &arena, &cursor), ERR_OK);
-    assert_int_equal(event_cursor_parse(slice_from_text(text), 2 * SHARDS, &arena, &cursor, &detail),
-                     ERR_INVALID); /* Of another cluster. */
+    assert_int_equal(
+        event_cursor_parse(slice_from_text(text), 2 * SHARDS, &arena, &cursor, &detail),
+        ERR_INVALID); /* Of another cluster. */
     assert_string_equal(detail.field, "cursor");
     text[size - 4] = 0;
     assert_int_equal(parse(text, &arena, &cursor), ERR_INVALID);

@@ -149,7 +149,8 @@ static bool is_sound(const shard_page *said)
     bool sound = said->next.len == EVENT_PLACE_BYTES;
 
     for (size_t i = 0; i < said->n_events && sound; i++)
-        sound = hex_parse(slice_from_text(said->events[i]->seq), EVENT_PLACE_BYTES, place) == ERR_OK;
+        sound =
+            hex_parse(slice_from_text(said->events[i]->seq), EVENT_PLACE_BYTES, place) == ERR_OK;
     return sound;
 }
 
@@ -304,8 +305,8 @@ void event_poll_handle(struct request *request)
     poll->page_size = message->page_size > 0 ? message->page_size : PAGE_SIZE_DEFAULT;
     poll->each = (poll->page_size + shard_count - 1) / shard_count;
     poll->parts = arena_zalloc(request->arena, shard_count * sizeof *poll->parts);
-    poll->deadline_ms = loop_now_ms(request->router->options.loop) +
-                        request_time_left(request, POLL_MS_MAX);
+    poll->deadline_ms =
+        loop_now_ms(request->router->options.loop) + request_time_left(request, POLL_MS_MAX);
     holdfast__v1__poll_response__init(&poll->response);
     request->state = poll;
     request->cancel = on_cancel;

@@ -287,7 +287,8 @@ static bool look_at(void *user, struct slice key, struct slice value)
     else if (event.at_ms != c->entry->owner_ms)
         model_fail(c, "an event has another time than its entry", event.at_ms);
     else if (!meet(wanted, &event))
-        sim_fail(c->sim, c->number, "entry %" PRIu64 ": an event that nothing calls for: %s, %" PRIu64,
+        sim_fail(c->sim, c->number,
+                 "entry %" PRIu64 ": an event that nothing calls for: %s, %" PRIu64,
                  c->entry->index, event.entity, event.number);
     seen_add(&events_of(c->sim)->shards[c->number], &event);
     count_event(c->sim, event.kind);

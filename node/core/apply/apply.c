@@ -742,8 +742,7 @@ static void advance(struct applier *applier, const struct entry *entry,
     meta->applied_dot = entry->dot;
     meta->applied_hash = entry->hash;
     meta->owner_ms = entry->owner_ms;
-    meta->outcome_hash =
-        outcome_fold(meta->outcome_hash, outcome, version_in_force(applier));
+    meta->outcome_hash = outcome_fold(meta->outcome_hash, outcome, version_in_force(applier));
     if (meta->events.count == 0)
         meta->events.oldest_ms = 0;
     else if (meta->events.oldest_ms == 0)

@@ -218,12 +218,14 @@ static void count_row(defined_head *head, size_t before, size_t after)
     head->count += after > 0;
 }
 
-/* What comes again after etcd was restored is no news, unless it is another version of that number. */
+/* What comes again after etcd was restored is no news, unless it is another version of that number.
+ */
 static bool is_known(struct arena *arena, const defined *given, const defined *stands)
 {
     if (stands == NULL || given->deleted || stands->version != given->version)
         return false;
-    return slice_equal(arena_pack(arena, &given->body->base), arena_pack(arena, &stands->body->base));
+    return slice_equal(arena_pack(arena, &given->body->base),
+                       arena_pack(arena, &stands->body->base));
 }
 
 /* Every shard takes every version; one of them tells it. */
