@@ -90,10 +90,12 @@ static void print_page(const struct arguments *arguments, const json_t *page)
     }
     json_array_foreach(json_object_get(page, "events"), i, each)
     {
-        if (wants_json(arguments))
-            print_json(each);
-        else
+        if (wants_json(arguments)) {
+            json_dumpf(each, stdout, JSON_COMPACT);
+            putchar('\n');
+        } else {
             print_event(each);
+        }
     }
     (void)fflush(stdout);
 }
