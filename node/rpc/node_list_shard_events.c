@@ -31,7 +31,7 @@ struct page {
     bool full;
 };
 
-/* A shard that was restored from a backup lives anew: what was given out before it was restored is
+/* A restore from a backup begins another life of the shard: what was given out before it is
  * no place of this life. */
 static uint32_t life_of(const struct meta *meta)
 {
