@@ -388,8 +388,11 @@ static void end_session(struct rebuild *r)
     if (r->old_readable && r->old.session.fence > session->fence &&
         r->old.session.fence < base + (1ull << FENCE_GENERATION_SHIFT))
         session->fence = r->old.session.fence;
-    if (r->old_readable && r->old.session.state != SESSION_FREE && context->meta->session_count > 0)
-        context->meta->session_count--;
+    if (r->old_readable && r->old.session.state != SESSION_FREE) {
+        if (context->meta->session_count > 0)
+            context->meta->session_count--;
+        session_tell(context, &r->old.session, false);
+    }
     (*context->freed)++;
 }
 

@@ -57,9 +57,8 @@ static uint64_t fence_after(const struct meta *meta, uint64_t fence)
     return (fence > least ? fence : least) + 1;
 }
 
-static void event_append(struct apply_context *context, bool started)
+void session_tell(struct apply_context *context, const struct session *session, bool started)
 {
-    const struct session *session = &context->player->session;
     Holdfast__V1__SessionEvent event = HOLDFAST__V1__SESSION_EVENT__INIT;
     char server[INCARNATION_TEXT_SIZE];
 
@@ -86,7 +85,7 @@ void session_grant(struct apply_context *context, struct incarnation incarnation
     response->token = arena_alloc(context->arena, TOKEN_TEXT_SIZE);
     token_print(incarnation, session->fence, response->token);
     timer_follow(context);
-    event_append(context, true);
+    session_tell(context, session, true);
 }
 
 void session_hold(struct apply_context *context)
@@ -188,7 +187,7 @@ void session_release(struct apply_context *context)
     context->releasing = true;
     if (session_has_claim(session) && claim_grant(context))
         return;
-    event_append(context, false);
+    session_tell(context, session, false);
     session->state = SESSION_FREE;
     session->incarnation = (struct incarnation){ 0 };
     session->acquired_at_ms = 0;
