@@ -10,6 +10,7 @@
 #include "node/core/profile/profile.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/rows/rows.h"
+#include "node/core/session/session_apply.h"
 #include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
 
