@@ -14,7 +14,7 @@
 /* Mints the next fence for `incarnation`; fills token and fence of `response`. A claim stays. */
 void session_grant(struct apply_context *context, struct incarnation incarnation,
                    Holdfast__V1__StartSessionResponse *response);
-/* The event that a server got the player's session, or that it ended; `session` as it stood then. */
+/* The event that a server got the session, or that it ended; `session` as it stood then. */
 void session_tell(struct apply_context *context, const struct session *session, bool started);
 /* GRANTED becomes HELD. */
 void session_hold(struct apply_context *context);
