@@ -144,12 +144,6 @@ void buf_put_u32_be(struct buf *buf, uint32_t v)
     buf_put_u16_be(buf, (uint16_t)v);
 }
 
-void buf_put_u64_be(struct buf *buf, uint64_t v)
-{
-    buf_put_u32_be(buf, (uint32_t)(v >> 32));
-    buf_put_u32_be(buf, (uint32_t)v);
-}
-
 void buf_put_compact(struct buf *buf, uint64_t v)
 {
     uint8_t *at = buf_reserve(buf, 10);

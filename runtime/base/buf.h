@@ -53,7 +53,6 @@ void buf_put_u32(struct buf *buf, uint32_t v);
 void buf_put_u64(struct buf *buf, uint64_t v);
 void buf_put_u16_be(struct buf *buf, uint16_t v);
 void buf_put_u32_be(struct buf *buf, uint32_t v);
-void buf_put_u64_be(struct buf *buf, uint64_t v);
 /* In as few bytes as the number needs: seven bits each, the lowest first. It is protobuf's varint.
  */
 void buf_put_compact(struct buf *buf, uint64_t v);
