@@ -359,7 +359,7 @@ static bool end_slowest(struct http_exchange *for_it)
     }
     if (slowest == NULL)
         return false;
-    http_conn_end_body(slowest, HTTP_REFUSED_BODY_SLOW);
+    slowest->conn->protocol->end_body(slowest, http_refusal_of(server, HTTP_REFUSED_BODY_SLOW));
     return true;
 }
 
@@ -525,40 +525,4 @@ void http_budget_tick(struct http_server *server, uint64_t now_ms)
 #ifdef __GLIBC__
     (void)malloc_trim(0);
 #endif
-}
-
-#define SLOW_READER_MS 1000u
-
-/* Of the memory for answers: what callers may have of it before they showed a key. */
-static uint64_t strangers_max(const struct http_server *server)
-{
-    return server->config.limits.waiting_bytes_max / 8;
-}
-
-bool http_answer_fits(const struct http_exchange *exchange, size_t size)
-{
-    const struct http_conn *conn = exchange->conn;
-
-    if (conn == NULL || conn->known)
-        return true;
-    /* Of HTTP/1.1, what was answered in this round is counted at its end. */
-    uint64_t held = exchange->server->stats.stranger_bytes + conn->out.size + conn->sending_left -
-                    conn->wire_bytes;
-    return held == 0 || held + size <= strangers_max(exchange->server);
-}
-
-bool http_conn_is_slow_reader(const struct http_conn *conn)
-{
-    const struct http_stats *stats = &conn->server->stats;
-    uint64_t max = conn->server->config.limits.waiting_bytes_max;
-    uint64_t part = max / (stats->connections + 1);
-
-    if (part < SLOW_READER_BYTES_MIN)
-        part = SLOW_READER_BYTES_MIN;
-    bool late = http_now_ms(conn->server) >= conn->drained_ms + SLOW_READER_MS;
-    if (!conn->known && stats->stranger_bytes > strangers_max(conn->server) &&
-        conn->stream_bytes + conn->wire_bytes > STRANGER_BYTES_FREE)
-        return true;
-    return stats->waiting_bytes > (late ? max / 2 : max) &&
-           conn->stream_bytes + conn->wire_bytes > part;
 }

@@ -1,3 +1,5 @@
+#include "runtime/http/rpc_answer.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -6,11 +8,10 @@
 #include "runtime/base/check.h"
 #include "runtime/base/base64.h"
 #include "runtime/codec/proto_codec.h"
-#include "runtime/http/http_budget.h"
-#include "runtime/http/rpc_call.h"
+#include "runtime/http/http_answer.h"
+#include "runtime/http/http_waiting.h"
+#include "runtime/http/rpc_error.h"
 #include "runtime/http/rpc_header.h"
-#include "runtime/http/rpc_message.h"
-#include "runtime/http/rpc_refusal.h"
 #include "runtime/http/rpc_status.h"
 #include "runtime/rest/rest_tag.h"
 
@@ -222,7 +223,7 @@ static void add_head(struct fields *fields, const struct rpc_call *call,
 
 static void add_packed(struct fields *fields, const struct rpc_call *call)
 {
-    add_text(fields, rpc_message_encoding_header(call->request.protocol), "gzip");
+    add_text(fields, rpc_encoding_header(call->request.protocol), "gzip");
 }
 
 /* For If-Match and If-None-Match, of those who do not look into bodies. */
@@ -268,8 +269,7 @@ static void send_unary(struct rpc_call *call, const ProtobufCMessage *message)
 
     add_head(&fields, call, message);
     add_etag(&fields, call, message);
-    if (payload_finish(call, scratch,
-                       is_worth_packing(call, scratch) && rpc_message_may_pack(call)))
+    if (payload_finish(call, scratch, is_worth_packing(call, scratch) && rpc_call_may_pack(call)))
         add_packed(&fields, call);
     if (call->request.protocol == RPC_GRPC) {
         answer.trailers = &ok;
@@ -318,7 +318,7 @@ static void add_retry_after(struct fields *fields, uint32_t after_ms)
 static void add_accepted(struct fields *fields, const struct rpc_call *call)
 {
     if (call->unknown_encoding)
-        add_text(fields, rpc_message_accept_header(call->request.protocol), ENCODINGS);
+        add_text(fields, rpc_accept_header(call->request.protocol), ENCODINGS);
 }
 
 /* What HTTP's own statuses say, they say alone: any code would read as ours. Clients infer
@@ -504,7 +504,7 @@ static void stream_begin(struct rpc_call *call)
     struct fields fields = { .count = 0 };
 
     add_head(&fields, call, NULL);
-    call->packs = rpc_message_may_pack(call);
+    call->packs = rpc_call_may_pack(call);
     if (call->packs)
         add_packed(&fields, call);
     struct http_answer answer = { .status = 200,
@@ -571,15 +571,13 @@ void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *conten
     end(call, &answer);
 }
 
-void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice packed)
+bool rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice packed)
 {
     struct fields fields = { .count = 0 };
-    bool packs = rpc_message_may_pack(call);
+    bool packs = rpc_call_may_pack(call);
 
-    if (!http_answer_fits(call->exchange, packs ? packed.size : plain.size)) {
-        rpc_refuse_busy(call, HTTP_REFUSED_STRANGERS);
-        return;
-    }
+    if (!http_waiting_fits(call->exchange, packs ? packed.size : plain.size))
+        return false;
     add_head(&fields, call, NULL);
     if (packs)
         add_packed(&fields, call);
@@ -588,6 +586,7 @@ void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice
                                   .header_count = fields.count,
                                   .body = packs ? packed : plain };
     end(call, &answer);
+    return true;
 }
 
 void rpc_answer_preflight(struct rpc_call *call, const char *verbs)

@@ -63,3 +63,10 @@ bool rpc_call_read_form(struct rpc_call *call)
         request->form = RPC_FORM_JSON;
     return known;
 }
+
+bool rpc_call_may_pack(const struct rpc_call *call)
+{
+    struct slice list = http_header_find(call->exchange, rpc_accept_header(call->request.protocol));
+
+    return list.size > 0 ? rpc_accepts_gzip(list) : call->packed;
+}

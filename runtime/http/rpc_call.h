@@ -1,14 +1,15 @@
 /*
- * rpc_call: the inside of rpc_server, shared by the files that read calls (rpc_server.c,
- * rpc_message.c), that refuse them (rpc_refusal.c), that read REST (rpc_rest.c) and that write
- * answers (rpc_answer.c). Private to runtime/http.
+ * rpc_call: the inside of rpc_server, shared by the files that read calls and answer them. Lowest
+ * first, and nothing uses what stands behind it: rpc_call, rpc_error (bodies of errors), rpc_answer
+ * (writes answers), rpc_refusal (answers that refuse), rpc_message and rpc_rest (read requests),
+ * rpc_head, rpc_server. Private to runtime/http.
  */
 #ifndef RUNTIME_HTTP_RPC_CALL_H
 #define RUNTIME_HTTP_RPC_CALL_H
 
 #include "runtime/codec/gzip.h"
 #include "runtime/codec/json_codec.h"
-#include "runtime/http/http_server.h"
+#include "runtime/http/http_state.h"
 #include "runtime/http/rpc_request.h"
 #include "runtime/rest/rest_route.h"
 
@@ -62,38 +63,6 @@ struct rpc_server {
     const struct method_info *methods[RPC_METHOD_SLOTS]; /* Public ones, by hash of the name. */
 };
 
-/* ---- rpc_answer.c: each ends the call, streams' send aside ---- */
-void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message);
-/* `bytes` are protobuf, or JSON, as the request asks. */
-void rpc_answer_bytes(struct rpc_call *call, struct slice bytes);
-/* `http_status` 0: the code's own. */
-void rpc_answer_error(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail,
-                      unsigned http_status);
-bool rpc_answer_stream_send(struct rpc_call *call, const ProtobufCMessage *message);
-void rpc_answer_stream_end(struct rpc_call *call, const Holdfast__V1__ErrorDetail *detail);
-/* An error of HTTP itself, as gRPC's clients read it: no body, and with `detail` in the headers
- * (may be NULL). */
-void rpc_answer_bare(struct rpc_call *call, unsigned status,
-                     const Holdfast__V1__ErrorDetail *detail);
-/* A plain HTTP answer. */
-void rpc_answer_plain(struct rpc_call *call, unsigned status, const char *content_type,
-                      const char *body);
-/* JSON that never changes; `packed` is the same by gzip, for callers who take it. */
-void rpc_answer_document(struct rpc_call *call, struct slice plain, struct slice packed);
-/* The answer to an OPTIONS request about a path that has these verbs. */
-void rpc_answer_preflight(struct rpc_call *call, const char *verbs);
-
-/* ---- rpc_error.c: bodies of errors ---- */
-/* {"code":..., "message":..., "details":[...]}, with Connect's name of the code. Plain JSON has
- * "error": {...} instead of details. */
-void rpc_error_json(struct rpc_call *call, const char *code,
-                    const Holdfast__V1__ErrorDetail *detail, struct buf *out);
-/* Texts that are not UTF-8, such as a caller's header, are escaped: no decoder would take them. */
-void rpc_error_clean(struct rpc_call *call, Holdfast__V1__ErrorDetail *detail);
-/* google.rpc.Status */
-void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out);
-
-/* ---- rpc_call.c ---- */
 /* The protocol and the form of the request, by its head. False: its Content-Type is none of ours,
  * and what is set then is no more than a guess. */
 bool rpc_call_read_form(struct rpc_call *call);
@@ -103,6 +72,8 @@ static inline enum json_form rpc_call_json_form(const struct rpc_call *call)
     return call->request.form == RPC_FORM_PLAIN_JSON ? JSON_PLAIN : JSON_CANONICAL;
 }
 
+/* Whether the caller takes gzip: it says so, or says nothing and sends gzip itself. */
+bool rpc_call_may_pack(const struct rpc_call *call);
 struct rpc_call *rpc_call_new(struct rpc_server *server, struct http_exchange *exchange);
 /* Resets the call and gives it back. */
 void rpc_call_release(struct rpc_call *call);

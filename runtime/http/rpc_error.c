@@ -1,13 +1,13 @@
-#include "runtime/base/check.h"
-#include "runtime/base/base64.h"
-#include "runtime/codec/proto_codec.h"
-#include "runtime/http/rpc_call.h"
-#include "runtime/http/rpc_status.h"
+#include "runtime/http/rpc_error.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/base/base64.h"
+#include "runtime/base/check.h"
 #include "runtime/base/utf8.h"
+#include "runtime/codec/proto_codec.h"
+#include "runtime/http/rpc_status.h"
 
 #define ESCAPE_BYTES 4u /* "\\xff" */
 #define DETAIL_TYPE  "holdfast.v1.ErrorDetail"

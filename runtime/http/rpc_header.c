@@ -188,6 +188,20 @@ bool rpc_grpc_timeout_parse(struct slice value, uint64_t *ret_ms)
     }
 }
 
+const char *rpc_encoding_header(enum rpc_protocol protocol)
+{
+    if (protocol == RPC_CONNECT)
+        return "content-encoding";
+    return protocol == RPC_CONNECT_STREAM ? "connect-content-encoding" : "grpc-encoding";
+}
+
+const char *rpc_accept_header(enum rpc_protocol protocol)
+{
+    if (protocol == RPC_CONNECT)
+        return "accept-encoding";
+    return protocol == RPC_CONNECT_STREAM ? "connect-accept-encoding" : "grpc-accept-encoding";
+}
+
 bool rpc_encoding_is_gzip(struct slice value)
 {
     return http_text_equal(value, "gzip") || http_text_equal(value, "x-gzip");

@@ -28,6 +28,10 @@ const char *rpc_content_type(enum rpc_protocol protocol, enum rpc_form form);
 bool rpc_connect_timeout_parse(struct slice value, uint64_t *ret_ms);
 /* grpc-timeout: 1 to 8 digits and a unit of H M S m u n; rounded up to milliseconds. */
 bool rpc_grpc_timeout_parse(struct slice value, uint64_t *ret_ms);
+/* The header that names the encoding of messages, of requests and of answers. */
+const char *rpc_encoding_header(enum rpc_protocol protocol);
+/* The one in which a peer lists the encodings that it takes. */
+const char *rpc_accept_header(enum rpc_protocol protocol);
 /* "gzip", or its old name "x-gzip". */
 bool rpc_encoding_is_gzip(struct slice value);
 /* Accept-Encoding and its like (RFC 9110 section 12.5.3): whether gzip is in the list, by name or

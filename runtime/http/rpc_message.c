@@ -5,6 +5,7 @@
 #include "idl/error_code.h"
 #include "runtime/codec/proto_codec.h"
 #include "runtime/http/http_budget.h"
+#include "runtime/http/rpc_answer.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_refusal.h"
 
@@ -14,20 +15,6 @@
 static const char whole_body[] = "content-encoding";
 
 /* ---- encodings ---- */
-
-const char *rpc_message_encoding_header(enum rpc_protocol protocol)
-{
-    if (protocol == RPC_CONNECT)
-        return whole_body;
-    return protocol == RPC_CONNECT_STREAM ? "connect-content-encoding" : "grpc-encoding";
-}
-
-const char *rpc_message_accept_header(enum rpc_protocol protocol)
-{
-    if (protocol == RPC_CONNECT)
-        return "accept-encoding";
-    return protocol == RPC_CONNECT_STREAM ? "connect-accept-encoding" : "grpc-accept-encoding";
-}
 
 static bool refuse_encoding(struct rpc_call *call, const char *name, struct slice value)
 {
@@ -63,7 +50,7 @@ bool rpc_message_check_encoding(struct rpc_call *call)
     enum rpc_protocol protocol = call->request.protocol;
     bool whole = false;
 
-    if (!read_encoding(call, rpc_message_encoding_header(protocol), &call->packed))
+    if (!read_encoding(call, rpc_encoding_header(protocol), &call->packed))
         return false;
     if (protocol == RPC_CONNECT)
         return true;
@@ -73,14 +60,6 @@ bool rpc_message_check_encoding(struct rpc_call *call)
         return refuse_encoding(call, whole_body, SLICE_LITERAL("gzip"));
     call->packed_whole = whole;
     return true;
-}
-
-bool rpc_message_may_pack(const struct rpc_call *call)
-{
-    struct slice list =
-        http_header_find(call->exchange, rpc_message_accept_header(call->request.protocol));
-
-    return list.size > 0 ? rpc_accepts_gzip(list) : call->packed;
 }
 
 /* ---- unpacking ---- */
@@ -171,7 +150,7 @@ static bool check_flags(struct rpc_call *call, unsigned flags)
         message = arena_printf(&call->arena,
                                "a message is flagged as compressed, but %s names no "
                                "compression",
-                               rpc_message_encoding_header(call->request.protocol));
+                               rpc_encoding_header(call->request.protocol));
     if (message == NULL)
         return true;
     call->server->http.stats.bad_messages++;

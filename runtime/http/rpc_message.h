@@ -28,11 +28,5 @@ bool rpc_message_open(struct rpc_call *call, size_t unpacked_max, struct slice *
 void rpc_message_fail(struct rpc_call *call, const struct codec_error *error, err e);
 /* Opens and decodes it into call->request. */
 bool rpc_message_decode(struct rpc_call *call);
-/* Whether the caller takes gzip: it says so, or says nothing and sends gzip itself. */
-bool rpc_message_may_pack(const struct rpc_call *call);
-/* The header that names the encoding of messages, of requests and of answers. */
-const char *rpc_message_encoding_header(enum rpc_protocol protocol);
-/* The one in which a peer lists the encodings that it takes. */
-const char *rpc_message_accept_header(enum rpc_protocol protocol);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "idl/error_code.h"
 #include "runtime/http/http_budget.h"
+#include "runtime/http/rpc_answer.h"
 #include "runtime/http/rpc_header.h"
 
 #define VALUE_SHOWN_MAX 64u

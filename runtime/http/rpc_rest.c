@@ -2,6 +2,7 @@
 
 #include "idl/error_code.h"
 #include "runtime/base/nearest.h"
+#include "runtime/http/rpc_answer.h"
 #include "runtime/http/rpc_header.h"
 #include "runtime/http/rpc_message.h"
 #include "runtime/http/rpc_refusal.h"
@@ -131,10 +132,10 @@ static void answer_document(struct rpc_call *call)
 {
     const struct slice method = call->exchange->method;
 
-    if (slice_equal(method, SLICE_LITERAL("GET")) || slice_equal(method, SLICE_LITERAL("HEAD")))
-        rpc_answer_document(call, rest_openapi(), rest_openapi_packed());
-    else
+    if (!slice_equal(method, SLICE_LITERAL("GET")) && !slice_equal(method, SLICE_LITERAL("HEAD")))
         refuse_verb(call, "GET, HEAD");
+    else if (!rpc_answer_document(call, rest_openapi(), rest_openapi_packed()))
+        rpc_refuse_busy(call, HTTP_REFUSED_STRANGERS);
 }
 
 bool rpc_rest_open(struct rpc_call *call)
