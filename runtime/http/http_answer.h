@@ -1,6 +1,6 @@
 /*
  * http_answer: how the handlers answer an exchange. Each call may free it, as http_exchange.h says.
- * Private to runtime.
+ * For runtime/http and runtime/rpc.
  */
 #ifndef RUNTIME_HTTP_HTTP_ANSWER_H
 #define RUNTIME_HTTP_HTTP_ANSWER_H

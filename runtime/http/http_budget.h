@@ -1,7 +1,7 @@
 /*
  * http_budget: the memory that requests may take before they are answered: heads and bodies, in
  * all, of each address, key and connection. Counted in bytes allocated, spent before they are, and
- * given back with them (DESIGN section 11). Private to runtime/http.
+ * given back with them (DESIGN section 11). For runtime/http and runtime/rpc.
  */
 #ifndef RUNTIME_HTTP_HTTP_BUDGET_H
 #define RUNTIME_HTTP_HTTP_BUDGET_H

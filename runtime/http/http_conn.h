@@ -1,6 +1,6 @@
 /*
  * http_conn: one connection: its socket, TLS, which HTTP it speaks, and what is read and written.
- * Private to runtime/http.
+ * For runtime/http and runtime/rpc.
  *
  *     read -> (TLS) -> detect -> protocol->receive -> handlers
  *     answer -> out, or protocol->fill -> once a round: (TLS) -> one write

@@ -1,6 +1,7 @@
 /*
  * http_exchange: one HTTP request and its answer, whatever the version. h1 and h2 fill it and call
- * the server's handlers; the handlers answer through http_answer.h. Private to runtime.
+ * the server's handlers; the handlers answer through http_answer.h. For runtime/http and
+ * runtime/rpc.
  *
  * Life: received -> handed to on_request or on_refused -> answered by http_answer, or by
  * http_answer_begin .. http_answer_end. The handler may use the exchange until that last call, and

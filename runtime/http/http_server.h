@@ -1,6 +1,7 @@
 /*
  * http_server: listens, owns the connections and their time limits, starts and stops. HTTP/1.1 and
- * HTTP/2 on one port, plain or TLS. Knows nothing of RPC, which sits on top. Private to runtime.
+ * HTTP/2 on one port, plain or TLS. Knows nothing of RPC, which sits on top. For runtime/http and
+ * runtime/rpc.
  */
 #ifndef RUNTIME_HTTP_HTTP_SERVER_H
 #define RUNTIME_HTTP_HTTP_SERVER_H

@@ -1,6 +1,7 @@
 /*
  * http_state: what a server and its connections hold. They point to each other, so they stand
- * together; the files above this one change them, each its own part. Private to runtime/http.
+ * together; the files above this one change them, each its own part. For runtime/http and
+ * runtime/rpc.
  *
  * What works on it, lowest first; nothing uses what stands behind it:
  *

@@ -1,6 +1,6 @@
 /*
  * http_waiting: the bytes that wait to be sent: counted for each connection, for the server, and
- * for its budget; and which clients are too slow to read them. Private to runtime/http.
+ * for its budget; and which clients are too slow to read them. For runtime/http and runtime/rpc.
  */
 #ifndef RUNTIME_HTTP_HTTP_WAITING_H
 #define RUNTIME_HTTP_HTTP_WAITING_H
