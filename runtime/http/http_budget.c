@@ -1,12 +1,9 @@
 #include "runtime/http/http_budget.h"
 
-#include <arpa/inet.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "runtime/base/address.h"
 #include "runtime/base/check.h"
-#include "runtime/base/hash.h"
 
 #define LOG_EVERY_MS      60000u
 #define HEAD_KEPT_BYTES   1024u    /* A smaller head is not worth the copy.                   */
@@ -17,7 +14,6 @@
 #define SLOW_ENDED_MAX    16u      /* Bodies refused for the sake of one.                     */
 #define TRIM_BYTES_MIN    8388608u /* Freed since the peak: worth giving back to the system.  */
 #define TRIM_MS_MIN       2000u
-#define IPV6_HOST_BYTES   8u /* A household or a host has a /64. */
 #define BODY_CAPACITY_MIN 512u
 
 /* ---- refusals ---- */
@@ -112,23 +108,6 @@ void http_refusal_count(struct http_server *server, enum http_refused why, const
 }
 
 /* ---- shares ---- */
-
-/* A name for an address as peer_print writes it, without the port; of IPv6 only the network. */
-static uint64_t address_name(const char *peer)
-{
-    const char *colon = strrchr(peer, ':');
-    size_t size = colon != NULL ? (size_t)(colon - peer) : strlen(peer);
-    char text[INET6_ADDRSTRLEN];
-    uint8_t address[16];
-
-    if (size > 2 && peer[0] == '[' && size - 2 < sizeof text) {
-        memcpy(text, peer + 1, size - 2);
-        text[size - 2] = 0;
-        if (inet_pton(AF_INET6, text, address) == 1)
-            return hash_u64((struct slice){ address, IPV6_HOST_BYTES });
-    }
-    return hash_u64((struct slice){ (const uint8_t *)peer, size });
-}
 
 void http_budget_open(struct http_conn *conn)
 {
