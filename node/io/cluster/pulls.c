@@ -110,7 +110,8 @@ static void start(struct pulls *p, const struct pull_call *call)
 
     if (entry != NULL && entry->record.owner == p->options.self)
         e = start_local(p, call);
-    else if (entry != NULL && entry->record.owner != 0 && call->method == METHOD_PULL_PARTIALS)
+    else if (entry != NULL && entry->record.owner != 0 &&
+             (call->method == METHOD_PULL_PARTIALS || call->method == METHOD_FORGET_PARTIALS))
         e = start_remote(p, call, entry->record.owner);
     if (e != ERR_OK)
         puller_answered(p->puller, call->token, false, (struct slice){ 0 });
