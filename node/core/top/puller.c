@@ -39,6 +39,7 @@ struct home {
     bool sweeping;
     struct buf swept;
     int64_t pulled_ms;
+    int64_t since_ms; /* Owned by this node. */
 };
 
 /* What one source is asked to forget: for each home, how far that has logged it. */
@@ -61,6 +62,7 @@ struct puller {
     uint32_t next;  /* The shard that the phase comes to next. */
     uint32_t first; /* Of the sources: each round begins with another. */
     uint32_t hour;
+    uint64_t unix_ms; /* When the last round began. */
     uint64_t begun_ms;
     bool more;
     struct slot slots[PULLER_WINDOW];
@@ -103,6 +105,19 @@ int64_t puller_pulled_ms(const struct puller *puller, uint32_t home)
     return puller->homes[home].pulled_ms;
 }
 
+uint64_t puller_behind_ms(const struct puller *puller, uint64_t unix_ms)
+{
+    int64_t oldest_ms = INT64_MAX;
+
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        const struct home *home = &puller->homes[i];
+        int64_t pulled_ms = home->pulled_ms > home->since_ms ? home->pulled_ms : home->since_ms;
+        if (home->in_round && pulled_ms < oldest_ms)
+            oldest_ms = pulled_ms;
+    }
+    return oldest_ms < (int64_t)unix_ms ? unix_ms - (uint64_t)oldest_ms : 0;
+}
+
 struct puller_stats puller_stats(const struct puller *puller)
 {
     return puller->stats;
@@ -118,6 +133,8 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
 {
     if (home->in_round && !owned)
         home->known = false; /* Another owner may log what this node does not see. */
+    if (!home->in_round && owned)
+        home->since_ms = (int64_t)puller->unix_ms;
     home->in_round = owned;
     if (!owned)
         return;
@@ -151,6 +168,7 @@ uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, 
         return puller->phase != IDLE ? now_ms + PULLER_AGAIN_MS : next_begin(puller);
     puller->begun_ms = now_ms;
     puller->hour = hour_of(unix_ms);
+    puller->unix_ms = unix_ms;
     puller->more = false;
     for (uint32_t i = 0; i < puller->shard_count; i++) {
         home_begin(puller, &puller->homes[i], owned[i]);

@@ -279,6 +279,32 @@ static void a_home_knows_until_when_all_shards_were_pulled(void **state)
     assert_int_equal(puller_pulled_ms(w->puller, 0), 0);
 }
 
+/* The worst of its homes; by the clocks of the sources. */
+static void a_node_knows_how_far_it_is_behind(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(puller_behind_ms(w->puller, AT_MS), 0);
+    w->fails[2][METHOD_PULL_PARTIALS] = true;
+    (void)round_of(w);
+    assert_int_equal(puller_behind_ms(w->puller, AT_MS + 700), 700); /* Since it owns them. */
+    w->fails[2][METHOD_PULL_PARTIALS] = false;
+    w->fails[1][METHOD_TAKE_PARTIALS] = true;
+    has_changed(w, 0, 1);
+    w->unix_ms = AT_MS + 5000;
+    w->owned[2] = false;
+    w->owned[3] = true;
+    (void)round_of(w);
+    assert_int_equal(puller_behind_ms(w->puller, AT_MS + 6000), 6000);
+    w->owned[1] = false;
+    (void)round_of(w);
+    assert_int_equal(puller_behind_ms(w->puller, AT_MS + 6000), 1000);
+    assert_int_equal(puller_behind_ms(w->puller, AT_MS), 0); /* Its clock went back. */
+    w->owned[3] = false;
+    (void)round_of(w);
+    assert_int_equal(puller_behind_ms(w->puller, AT_MS + 9000), 0);
+}
+
 /* It may have been logged: the home is asked how far it is. */
 static void what_a_home_did_not_answer_is_looked_up(void **state)
 {
@@ -479,6 +505,7 @@ int main(void)
         PULLER_TEST(a_round_asks_each_shard_once_and_logs_once_a_home),
         PULLER_TEST(a_node_without_homes_asks_nothing),
         PULLER_TEST(a_home_knows_until_when_all_shards_were_pulled),
+        PULLER_TEST(a_node_knows_how_far_it_is_behind),
         PULLER_TEST(what_a_home_did_not_answer_is_looked_up),
         PULLER_TEST(a_home_that_misses_something_is_looked_up),
         PULLER_TEST(a_home_that_comes_back_is_looked_up),
