@@ -126,16 +126,15 @@ static struct one *get(struct fixture *f, const struct wish *wish)
     message->window = text_lend(wish->window != NULL ? wish->window : "");
     message->_limit_case = wish->limit > 0;
     message->limit = wish->limit;
-    one->request =
-        (struct request){ .door = &door,
-                          .origin = one,
-                          .method = method_find(METHOD_GET_TOP),
-                          .message = &message->base,
-                          .arena = &one->arena,
-                          .deadline_ms = loop_now_ms(f->loop) +
-                                         (wish->wait_ms > 0 ? wish->wait_ms : 5000),
-                          .scopes = SCOPES_ALL,
-                          .peer = "test" };
+    one->request = (struct request){ .door = &door,
+                                     .origin = one,
+                                     .method = method_find(METHOD_GET_TOP),
+                                     .message = &message->base,
+                                     .arena = &one->arena,
+                                     .deadline_ms = loop_now_ms(f->loop) +
+                                                    (wish->wait_ms > 0 ? wish->wait_ms : 5000),
+                                     .scopes = SCOPES_ALL,
+                                     .peer = "test" };
     router_dispatch(&f->router, &one->request);
     return one;
 }

@@ -22,8 +22,8 @@
 #define TAKE_ITEMS_MAX      1024u
 #define TAKE_SWEEP_MAX      256u
 /* For how many homes one entry forgets targets without edges, and how many of those. */
-#define FORGET_HOMES_MAX    64u
-#define FORGET_TARGETS_MAX  512u
+#define FORGET_HOMES_MAX   64u
+#define FORGET_TARGETS_MAX 512u
 
 struct pull_item {
     struct source_dot dot;

@@ -48,16 +48,16 @@ void puller_answered(struct puller *puller, uint64_t token, bool ok, struct slic
  * more. */
 int64_t puller_pulled_ms(const struct puller *puller, uint32_t home);
 
-/* How long ago that was, for the home of this node's that is the furthest behind; one that was never
- * pulled for counts from when the node began to own it. 0: it owns none. */
+/* How long ago that was, for the home of this node's that is the furthest behind; one that was
+ * never pulled for counts from when the node began to own it. 0: it owns none. */
 uint64_t puller_behind_ms(const struct puller *puller, uint64_t unix_ms);
 
 struct puller_stats {
     uint64_t rounds;
-    uint64_t failed; /* Calls that were not answered. */
-    uint64_t items;  /* Logged. */
+    uint64_t failed;    /* Calls that were not answered. */
+    uint64_t items;     /* Logged. */
     uint64_t forgotten; /* Targets without edges that a shard removed. */
-    uint64_t bytes;  /* Of what sources told. */
+    uint64_t bytes;     /* Of what sources told. */
 };
 struct puller_stats puller_stats(const struct puller *puller);
 

@@ -72,10 +72,9 @@ static void *unpack(const ProtobufCMessageDescriptor *descriptor, struct slice b
 
 static void put_items(const struct world *w, struct source_dot dot, struct buf *out)
 {
-    struct pull_item item = { .dot = dot,
-                              .collection = COLLECTION,
-                              .target = slice_from_text("pong"),
-                              .count = 1 };
+    struct pull_item item = {
+        .dot = dot, .collection = COLLECTION, .target = slice_from_text("pong"), .count = 1
+    };
 
     do
         pull_item_encode(&item, out);
@@ -147,8 +146,7 @@ static void say_taken(struct world *w, uint32_t home, struct slice request, stru
         if (w->gaps)
             response.gaps++;
         else
-            w->logged[home][part->source] =
-                (struct source_dot){ part->to_epoch, part->to_counter };
+            w->logged[home][part->source] = (struct source_dot){ part->to_epoch, part->to_counter };
         response.taken++;
     }
     if (asked->sweep > 0 && w->sweeps_left > 0) {
@@ -477,10 +475,9 @@ static void parts_that_were_not_asked_for_are_left_out(void **state)
         }
         put_items(w, (struct source_dot){ 3, 1 }, &items);
         for (uint32_t home = 0; home < SHARDS + 2; home++) {
-            struct pull_part part = { .home = home,
-                                      .emptied = true,
-                                      .to = { 3, 1 },
-                                      .items = buf_slice(&items) };
+            struct pull_part part = {
+                .home = home, .emptied = true, .to = { 3, 1 }, .items = buf_slice(&items)
+            };
             pull_part_encode(&part, &parts);
             pull_part_encode(&part, &parts);
         }
