@@ -200,7 +200,8 @@ enum method_trait {
     X(210, PULL_PARTIALS,          internal__v1, node,         PullPartials,          pull_partials,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(211, TAKE_PARTIALS,          internal__v1, node,         TakePartials,          take_partials,          SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(212, GET_PULLED,             internal__v1, node,         GetPulled,             get_pulled,             SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
-    X(213, GET_SHARD_TOP,          internal__v1, node,         GetShardTop,           get_shard_top,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0)
+    X(213, GET_SHARD_TOP,          internal__v1, node,         GetShardTop,           get_shard_top,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(214, FORGET_PARTIALS,        internal__v1, node,         ForgetPartials,        forget_partials,        SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
