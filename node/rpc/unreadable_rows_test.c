@@ -607,7 +607,8 @@ static bool works_again(char table, enum spoiling how)
                   table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION ||
                   table == TABLE_COLLECTION || table == TABLE_FAVORER || table == TABLE_PARTIAL ||
                   table == TABLE_CHANGED || table == TABLE_EMPTIED || table == TABLE_PULLED ||
-                  table == TABLE_SHARE || table == TABLE_TALLY || table == TABLE_RANK;
+                  table == TABLE_SHARE || table == TABLE_TALLY || table == TABLE_RANK ||
+                  table == TABLE_EVENT;
 
     return !shards && how < SCATTERED;
 }

@@ -272,6 +272,14 @@ void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard)
     key_add_be(key, shard, 2);
 }
 
+void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32_t place)
+{
+    key_begin(key, TABLE_EVENT);
+    key_add_be(key, epoch, 8);
+    key_add_be(key, counter, 8);
+    key_add_be(key, place, 4);
+}
+
 void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq)
 {
     key_begin(key, TABLE_OUTBOX);

@@ -87,6 +87,8 @@ void row_key_tally(struct row_key *key, uint64_t collection, struct slice target
 /* A top list shares this prefix; the highest counts come first, at one count by target. */
 void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window);
 void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target);
+/* Events sort by the entry that committed them, then by place in it. */
+void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32_t place);
 /* Whose the row is, by its key alone: it points into `key`. Empty: the shard's. */
 struct slice row_entity(struct slice key);
 
