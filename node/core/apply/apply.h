@@ -23,8 +23,8 @@
  * 5: ids of kind `key:` are forgotten after a day; RepairRow settles a record of a channel that
  * cannot be read; ledger entries of a system tell whose API key asked; there are definitions.
  * 6: there are edges from players to targets; a DEFINE keeps the row of all collections.
- * 7: partial counts know in which hours their edges were made; there are totals of targets; what
- * changes leaves events.
+ * 7: partial counts know in which hours their edges were made; there are totals of targets; what is
+ * kept of a target without edges goes once its home has logged that; what changes leaves events.
  */
 #define APPLY_VERSION 7u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms

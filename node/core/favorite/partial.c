@@ -56,20 +56,34 @@ void changed_key(struct row_key *key, const struct changed_row *row)
     row_key_changed_add(key, row->collection, row->target);
 }
 
-err changed_row_decode(struct slice key, struct slice value, struct changed_row *ret_row)
+void emptied_key(struct row_key *key, const struct changed_row *row)
+{
+    row_key_emptied_prefix(key, row->home);
+    row_key_changed_add_dot(key, row->dot.epoch, row->dot.counter);
+    row_key_changed_add(key, row->collection, row->target);
+}
+
+err changed_key_parse(struct slice key, struct changed_row *ret_row)
 {
     struct reader reader = reader_from(key);
-    bool known = read_u8(&reader) == TABLE_CHANGED;
+    uint8_t table = read_u8(&reader);
 
     ret_row->home = read_u16_be(&reader);
     ret_row->dot.epoch = read_u64_be(&reader);
     ret_row->dot.counter = read_u64_be(&reader);
     ret_row->collection = read_u64_be(&reader);
     ret_row->target = read_raw(&reader, reader_left(&reader));
-    if (!known || reader.bad || ret_row->dot.epoch == 0 || ret_row->collection == 0 ||
-        !target_is_sound(ret_row->target) || value.size != 1 || value.data[0] != CHANGED_ROW_VALUE)
+    if ((table != TABLE_CHANGED && table != TABLE_EMPTIED) || reader.bad ||
+        ret_row->dot.epoch == 0 || ret_row->collection == 0 || !target_is_sound(ret_row->target))
         return ERR_CORRUPT;
     return ERR_OK;
+}
+
+err changed_row_decode(struct slice key, struct slice value, struct changed_row *ret_row)
+{
+    if (value.size != 1 || value.data[0] != CHANGED_ROW_VALUE)
+        return ERR_CORRUPT;
+    return changed_key_parse(key, ret_row);
 }
 
 uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_count)
@@ -97,25 +111,51 @@ err partial_find(struct state *state, const struct favorite_key *edge, struct ne
     return found == STATE_ABSENT ? ERR_OK : partial_row_decode(value, ret_row);
 }
 
-static void note(struct apply_context *context, const struct favorite_key *edge,
-                 struct partial_row *row)
+static struct changed_row note_of(const struct apply_context *context,
+                                  const struct favorite_key *edge, const struct partial_row *row)
 {
-    const uint8_t version = CHANGED_ROW_VALUE;
-    struct changed_row changed = {
+    return (struct changed_row){
         .home = target_home(edge->collection, edge->target, context->op->shard_count),
         .dot = row->changed,
         .collection = edge->collection,
         .target = edge->target,
     };
+}
+
+static void note_delete(struct apply_context *context, const struct changed_row *note)
+{
     struct row_key key;
 
-    if (row->changed.epoch > 0) {
-        changed_key(&key, &changed);
-        state_delete(context->state, row_key_slice(&key));
-    }
+    changed_key(&key, note);
+    state_delete(context->state, row_key_slice(&key));
+}
+
+static void emptied_delete(struct apply_context *context, const struct changed_row *note)
+{
+    struct row_key key;
+
+    emptied_key(&key, note);
+    state_delete(context->state, row_key_slice(&key));
+}
+
+static void note(struct apply_context *context, const struct favorite_key *edge,
+                 struct partial_row *row)
+{
+    const uint8_t version = CHANGED_ROW_VALUE;
+    struct changed_row changed = note_of(context, edge, row);
+    struct row_key key;
+
+    if (row->changed.epoch > 0)
+        note_delete(context, &changed);
+    if (row->changed.epoch > 0 && row->count == 1) /* It may have been 0. */
+        emptied_delete(context, &changed);
     row->changed = (struct source_dot){ context->dot.epoch, context->dot.counter };
     changed.dot = row->changed;
     changed_key(&key, &changed);
+    state_put(context->state, row_key_slice(&key), (struct slice){ &version, 1 });
+    if (row->count > 0)
+        return;
+    emptied_key(&key, &changed);
     state_put(context->state, row_key_slice(&key), (struct slice){ &version, 1 });
 }
 
@@ -134,4 +174,91 @@ void partial_store(struct apply_context *context, const struct favorite_key *edg
     buf_clear(context->scratch);
     partial_row_encode(row, context->scratch);
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+}
+
+/* ---- forgetting ---- */
+struct emptied {
+    struct arena *arena;
+    struct source_dot upto;
+    struct slice *keys; /* NULL: only whether there is any. */
+    uint32_t count;
+};
+
+/* In order of their dots. A key that is no such key goes, too: it has no meaning. */
+static bool take_emptied(void *user, struct slice key, struct slice value)
+{
+    struct emptied *emptied = user;
+    struct changed_row row;
+
+    (void)value;
+    if (changed_key_parse(key, &row) == ERR_OK && source_dot_is_above(row.dot, emptied->upto))
+        return false;
+    if (emptied->keys != NULL)
+        emptied->keys[emptied->count] = arena_copy(emptied->arena, key);
+    emptied->count++;
+    return true;
+}
+
+err partials_emptied(struct read_context *context, const uint32_t *home, struct source_dot upto,
+                     bool *ret_any)
+{
+    const struct source_dot all = { UINT64_MAX, UINT64_MAX };
+    struct emptied emptied = { .upto = home != NULL ? upto : all };
+    const uint8_t letter = TABLE_EMPTIED;
+    struct row_key prefix;
+
+    if (home != NULL)
+        row_key_emptied_prefix(&prefix, *home);
+    const struct state_range range = {
+        .prefix = home != NULL ? row_key_slice(&prefix) : (struct slice){ &letter, 1 },
+        .limit = 1,
+    };
+    err e = state_range_visit(context->state, &range, context->need, take_emptied, &emptied);
+    *ret_any = emptied.count > 0;
+    return e;
+}
+
+/* A partial that a repair has made again meanwhile has another dot, and is noted under that. One
+ * that cannot be read is left to its repair. */
+static err forget(struct apply_context *context, struct slice emptied)
+{
+    struct changed_row note;
+    struct partial_row row;
+    struct row_key key;
+
+    if (changed_key_parse(emptied, &note) != ERR_OK) {
+        state_delete(context->state, emptied);
+        return ERR_OK;
+    }
+    const struct favorite_key edge = { .collection = note.collection, .target = note.target };
+    err e = partial_find(context->state, &edge, context->need, &row);
+    if (e == ERR_NEED)
+        return e;
+    note_delete(context, &note);
+    emptied_delete(context, &note);
+    if (e == ERR_OK && row.count == 0 && memcmp(&row.changed, &note.dot, sizeof note.dot) == 0) {
+        row_key_partial(&key, note.collection, note.target);
+        state_delete(context->state, row_key_slice(&key));
+    }
+    return ERR_OK;
+}
+
+err partials_forget(struct apply_context *context, uint32_t home, struct source_dot upto,
+                    uint32_t limit, uint32_t *ret_forgotten)
+{
+    struct emptied emptied = { .arena = context->arena, .upto = upto };
+    struct row_key prefix;
+
+    *ret_forgotten = 0;
+    row_key_emptied_prefix(&prefix, home);
+    emptied.keys = arena_alloc(context->arena, (limit + 1) * sizeof *emptied.keys);
+    const struct state_range range = { .prefix = row_key_slice(&prefix), .limit = limit };
+    err result = state_range_visit(context->state, &range, context->need, take_emptied, &emptied);
+    for (uint32_t i = 0; i < emptied.count; i++) {
+        err e = forget(context, emptied.keys[i]);
+        if (e != ERR_OK)
+            result = e; /* Go on, so that every missing row is noted. */
+    }
+    *ret_forgotten = emptied.count;
+    return result;
 }

@@ -24,13 +24,6 @@ void ledger_genesis(struct slice entity, uint8_t ret_hash[LEDGER_HASH_BYTES])
     sha256_pair(SLICE_LITERAL(GENESIS_TEXT), entity, ret_hash);
 }
 
-static void put_short(struct buf *out, struct slice bytes)
-{
-    CHECK(bytes.size <= UINT8_MAX);
-    buf_put_u8(out, (uint8_t)bytes.size);
-    buf_append(out, bytes.data, bytes.size);
-}
-
 /* What says more than the first kinds did has bytes of its own form (docs/ledger.md). */
 static bool is_extended(const struct ledger_entry *entry)
 {
@@ -46,7 +39,7 @@ static void put_changes(const struct ledger_entry *entry, struct buf *out)
     buf_put_u8(out, (uint8_t)entry->change_count);
     for (uint32_t i = 0; i < entry->change_count; i++) {
         const struct ledger_change *change = &entry->changes[i];
-        put_short(out, change->currency);
+        buf_put_short(out, change->currency);
         buf_put_u64(out, (uint64_t)change->amount);
         buf_put_u64(out, (uint64_t)change->balance_after);
         if (is_extended(entry)) {
@@ -61,7 +54,7 @@ static void put_items(const struct ledger_entry *entry, struct buf *out)
     buf_put_u8(out, (uint8_t)entry->item_count);
     for (uint32_t i = 0; i < entry->item_count; i++) {
         buf_append(out, entry->items[i].uid, ITEM_UID_BYTES);
-        put_short(out, entry->items[i].kind);
+        buf_put_short(out, entry->items[i].kind);
         buf_put_bytes(out, entry->items[i].attributes);
         if (is_extended(entry)) {
             buf_put_u64(out, entry->items[i].minted_at_ms);
@@ -82,9 +75,9 @@ static void put_entry(const struct apply_context *context, const struct ledger_e
     buf_put_u64(out, context->dot.epoch);
     buf_put_u64(out, context->dot.owner);
     buf_put_u64(out, context->dot.counter);
-    put_short(out, context->op->id.text);
-    put_short(out, context->authority_text);
-    put_short(out, entry->reason);
+    buf_put_short(out, context->op->id.text);
+    buf_put_short(out, context->authority_text);
+    buf_put_short(out, entry->reason);
     if (extended) {
         buf_put_u64(out, entry->refers_to);
         buf_put_u8(out, entry->items_taken);

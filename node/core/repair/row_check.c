@@ -213,6 +213,11 @@ static bool check_changed(struct look *look)
     return is(look, changed_row_decode(look->key, look->value, &row) == ERR_OK, CHANGED_DAMAGE);
 }
 
+static bool check_emptied(struct look *look)
+{
+    return check_changed(look);
+}
+
 static bool check_pulled(struct look *look)
 {
     uint32_t source;

@@ -34,7 +34,9 @@ static err make_note(struct apply_context *context, struct slice key,
     err e = partial_find(context->state, &edge, context->need, &row);
     if (e == ERR_NEED)
         return e;
-    if (e != ERR_OK || memcmp(&row.changed, &note.dot, sizeof note.dot) != 0)
+    bool emptied = key.data[0] == TABLE_EMPTIED;
+    if (e != ERR_OK || memcmp(&row.changed, &note.dot, sizeof note.dot) != 0 ||
+        (emptied && row.count > 0))
         return drop(context, key, repair);
     state_put(context->state, key, (struct slice){ &sound, 1 });
     return ERR_OK;
@@ -122,7 +124,7 @@ err top_repair(struct apply_context *context, struct slice key, struct favorite_
     struct top_key of;
 
     *ret_repair = (struct favorite_repair){ 0 };
-    if (key.data[0] == TABLE_CHANGED)
+    if (key.data[0] == TABLE_CHANGED || key.data[0] == TABLE_EMPTIED)
         return make_note(context, key, ret_repair);
     if (key.data[0] == TABLE_PULLED || top_key_parse(key, &of) != ERR_OK)
         return drop(context, key, ret_repair);

@@ -97,6 +97,15 @@ static err part_of(struct page *page, const struct pull_home *home, struct buf *
     return result;
 }
 
+/* Whether any target here is without edges; then, for each home, whether it has logged that. */
+static err look_for_emptied(struct page *page, const struct pull_home *home, bool any,
+                            struct pull_part *part)
+{
+    if (!any)
+        return ERR_OK;
+    return partials_emptied(page->context, &home->home, home->after, &part->emptied);
+}
+
 err pull_read(struct read_context *context, struct slice homes, struct buf *out)
 {
     struct page page = { .context = context };
@@ -105,14 +114,18 @@ err pull_read(struct read_context *context, struct slice homes, struct buf *out)
     struct pull_home home;
     struct pull_part part;
     size_t before = out->size;
-    err result = ERR_OK;
+    bool emptied;
 
+    err result = partials_emptied(context, NULL, (struct source_dot){ 0 }, &emptied);
     page.notes = arena_alloc(context->arena, NOTES_PAGE * sizeof *page.notes);
     while (out->size - before <= PULL_BYTES_MAX - PULL_PART_BYTES_MAX &&
            pull_home_next(&reader, &home)) {
         reader.bad |= home.home >= context->shard_count;
         buf_clear(&items);
         err e = part_of(&page, &home, &items, &part);
+        if (e != ERR_OK)
+            result = e;
+        e = look_for_emptied(&page, &home, emptied, &part);
         if (e != ERR_OK)
             result = e;
         pull_part_encode(&part, out);
