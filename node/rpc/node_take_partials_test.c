@@ -649,8 +649,8 @@ static void what_cannot_be_forgotten_is_refused(void **state)
     assert_non_null(forget(s, 1, logged(s, 1), FORGET_HOMES_MAX));
     assert_null(forget(s, 1, logged(s, 1), FORGET_HOMES_MAX + 1));
     assert_string_equal(source->error->field, "homes");
-    assert_string_equal(source->error->limit, "at most 64");
-    assert_string_equal(source->error->value, "65");
+    assert_string_equal(source->error->limit, "at most 8");
+    assert_string_equal(source->error->value, "9");
     request.shard = 1;
     request.homes = (ProtobufCBinaryData){ sizeof nonsense, nonsense };
     assert_null(fixture_mutate(source, METHOD_FORGET_PARTIALS, &request.base));
