@@ -30,8 +30,9 @@ static bool may_go(const struct row_key *key)
     case TABLE_INBOX:
     case TABLE_FAVORER: /* These two are made again of what can be read: favorite_repair.h. */
     case TABLE_PARTIAL:
-    case TABLE_CHANGED: /* And these six, of totals: top_repair.h. */
+    case TABLE_CHANGED: /* And these seven, of totals: top_repair.h. */
     case TABLE_EMPTIED:
+    case TABLE_NEWEST:
     case TABLE_PULLED:
     case TABLE_SHARE:
     case TABLE_TALLY:
@@ -117,6 +118,7 @@ static bool is_of_totals(const struct row_key *key)
     switch ((int)key->bytes[0]) {
     case TABLE_CHANGED:
     case TABLE_EMPTIED:
+    case TABLE_NEWEST:
     case TABLE_PULLED:
     case TABLE_SHARE:
     case TABLE_TALLY:

@@ -86,6 +86,41 @@ err changed_row_decode(struct slice key, struct slice value, struct changed_row 
     return changed_key_parse(key, ret_row);
 }
 
+#define NEWEST_VERSION 1u
+
+void newest_row_encode(struct source_dot dot, struct buf *out)
+{
+    buf_put_u8(out, NEWEST_VERSION);
+    buf_put_u64(out, dot.epoch);
+    buf_put_u64(out, dot.counter);
+}
+
+err newest_row_decode(struct slice key, struct slice value, struct source_dot *ret_dot)
+{
+    struct reader reader = reader_from(value);
+    bool known = read_u8(&reader) == NEWEST_VERSION;
+
+    ret_dot->epoch = read_u64(&reader);
+    ret_dot->counter = read_u64(&reader);
+    if (!known || ret_dot->epoch == 0 || reader_finish(&reader) != ERR_OK || key.size != 3 ||
+        key.data[0] != TABLE_NEWEST)
+        return ERR_CORRUPT;
+    return ERR_OK;
+}
+
+err newest_find(struct state *state, uint32_t home, struct need *need, struct source_dot *ret_dot)
+{
+    struct row_key key;
+    struct slice value = { 0 };
+
+    *ret_dot = (struct source_dot){ 0 };
+    row_key_newest(&key, home);
+    enum state_found found = row_find(state, &key, need, &value);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    return found == STATE_ABSENT ? ERR_OK : newest_row_decode(row_key_slice(&key), value, ret_dot);
+}
+
 uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_count)
 {
     uint8_t name[sizeof collection + TARGET_ID_MAX];
@@ -153,6 +188,10 @@ static void note(struct apply_context *context, const struct favorite_key *edge,
     changed.dot = row->changed;
     changed_key(&key, &changed);
     state_put(context->state, row_key_slice(&key), (struct slice){ &version, 1 });
+    row_key_newest(&key, changed.home);
+    buf_clear(context->scratch);
+    newest_row_encode(changed.dot, context->scratch);
+    state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
     if (row->count > 0)
         return;
     emptied_key(&key, &changed);
@@ -180,7 +219,7 @@ void partial_store(struct apply_context *context, const struct favorite_key *edg
 struct emptied {
     struct arena *arena;
     struct source_dot upto;
-    struct slice *keys; /* NULL: only whether there is any. */
+    struct slice *keys;
     uint32_t count;
 };
 
@@ -193,28 +232,40 @@ static bool take_emptied(void *user, struct slice key, struct slice value)
     (void)value;
     if (changed_key_parse(key, &row) == ERR_OK && source_dot_is_above(row.dot, emptied->upto))
         return false;
-    if (emptied->keys != NULL)
-        emptied->keys[emptied->count] = arena_copy(emptied->arena, key);
-    emptied->count++;
+    emptied->keys[emptied->count++] = arena_copy(emptied->arena, key);
     return true;
 }
 
-err partials_emptied(struct read_context *context, const uint32_t *home, struct source_dot upto,
-                     bool *ret_any)
-{
-    const struct source_dot all = { UINT64_MAX, UINT64_MAX };
-    struct emptied emptied = { .upto = home != NULL ? upto : all };
-    const uint8_t letter = TABLE_EMPTIED;
-    struct row_key prefix;
+struct emptied_homes {
+    struct emptied_home *list;
+    uint32_t count, room;
+};
 
-    if (home != NULL)
-        row_key_emptied_prefix(&prefix, *home);
-    const struct state_range range = {
-        .prefix = home != NULL ? row_key_slice(&prefix) : (struct slice){ &letter, 1 },
-        .limit = 1,
-    };
-    err e = state_range_visit(context->state, &range, context->need, take_emptied, &emptied);
-    *ret_any = emptied.count > 0;
+static bool take_emptied_home(void *user, struct slice key, struct slice value)
+{
+    struct emptied_homes *homes = user;
+    struct changed_row row = { 0 };
+
+    (void)value;
+    if (changed_key_parse(key, &row) != ERR_OK)
+        return true;
+    if (homes->count > 0 && homes->list[homes->count - 1].home == row.home)
+        return true;
+    if (homes->count == homes->room)
+        return false;
+    homes->list[homes->count++] = (struct emptied_home){ row.home, row.dot };
+    return true;
+}
+
+err partials_emptied(struct read_context *context, struct emptied_home *ret_homes, uint32_t room,
+                     uint32_t *ret_count)
+{
+    const uint8_t letter = TABLE_EMPTIED;
+    struct emptied_homes homes = { .list = ret_homes, .room = room };
+    const struct state_range range = { .prefix = { &letter, 1 }, .limit = EMPTIED_LOOK_MAX };
+
+    err e = state_range_visit(context->state, &range, context->need, take_emptied_home, &homes);
+    *ret_count = homes.count;
     return e;
 }
 

@@ -49,6 +49,14 @@ NODISCARD err changed_row_decode(struct slice key, struct slice value, struct ch
 /* The key alone, of either table. */
 NODISCARD err changed_key_parse(struct slice key, struct changed_row *ret_row);
 
+/* TABLE_NEWEST, of a home: no note for it has a higher dot. So that a home for which nothing has
+ * changed costs no look at a range: of those, memory keeps only a few apart (state_row.h). */
+void newest_row_encode(struct source_dot dot, struct buf *out);
+NODISCARD err newest_row_decode(struct slice key, struct slice value, struct source_dot *ret_dot);
+/* Zero if there is none. ERR_NEED; ERR_CORRUPT. */
+NODISCARD err newest_find(struct state *state, uint32_t home, struct need *need,
+                          struct source_dot *ret_dot);
+
 /* The shard that adds up what all shards say of a target. */
 uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_count);
 
@@ -60,10 +68,15 @@ void partial_store(struct apply_context *context, const struct favorite_key *edg
                    struct partial_row *row);
 
 /* ---- forgetting ---- */
-/* Whether any target of a home, or of any home where `home` is NULL, is without edges since `upto`
- * or before. ERR_NEED. */
-NODISCARD err partials_emptied(struct read_context *context, const uint32_t *home,
-                               struct source_dot upto, bool *ret_any);
+/* The homes with targets that are without edges, and since when the first of them is: at most as
+ * many as there is room for, of the first EMPTIED_LOOK_MAX targets. ERR_NEED. */
+#define EMPTIED_LOOK_MAX 1024u
+struct emptied_home {
+    uint32_t home;
+    struct source_dot first;
+};
+NODISCARD err partials_emptied(struct read_context *context, struct emptied_home *ret_homes,
+                               uint32_t room, uint32_t *ret_count);
 /* Removes what is kept of targets that are without edges since `upto` or before, which their home
  * has logged: at most `limit`. ERR_NEED. */
 NODISCARD err partials_forget(struct apply_context *context, uint32_t home, struct source_dot upto,

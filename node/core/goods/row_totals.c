@@ -285,6 +285,7 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_PARTIAL:
     case TABLE_CHANGED:
     case TABLE_EMPTIED:
+    case TABLE_NEWEST:
     case TABLE_PULLED:
     case TABLE_SHARE:
     case TABLE_TALLY:

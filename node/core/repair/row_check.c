@@ -218,6 +218,12 @@ static bool check_emptied(struct look *look)
     return check_changed(look);
 }
 
+static bool check_newest(struct look *look)
+{
+    struct source_dot dot;
+    return is(look, newest_row_decode(look->key, look->value, &dot) == ERR_OK, CHANGED_DAMAGE);
+}
+
 static bool check_pulled(struct look *look)
 {
     uint32_t source;

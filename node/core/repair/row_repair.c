@@ -459,6 +459,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_PARTIAL:
     case TABLE_CHANGED:
     case TABLE_EMPTIED:
+    case TABLE_NEWEST:
     case TABLE_PULLED:
     case TABLE_SHARE:
     case TABLE_TALLY:

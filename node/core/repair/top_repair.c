@@ -42,6 +42,21 @@ static err make_note(struct apply_context *context, struct slice key,
     return ERR_OK;
 }
 
+/* The note that is the newest may be of any dot up to this entry's: homes look, and find it. */
+static err make_newest(struct apply_context *context, struct slice key,
+                       struct favorite_repair *repair)
+{
+    struct source_dot dot = { context->dot.epoch, context->dot.counter };
+    struct source_dot unused;
+
+    buf_clear(context->scratch);
+    newest_row_encode(dot, context->scratch);
+    if (newest_row_decode(key, buf_slice(context->scratch), &unused) != ERR_OK)
+        return drop(context, key, repair);
+    state_put(context->state, key, buf_slice(context->scratch));
+    return ERR_OK;
+}
+
 struct adding {
     struct tally_row *row;
     struct slice leave_out; /* Its key. */
@@ -126,6 +141,8 @@ err top_repair(struct apply_context *context, struct slice key, struct favorite_
     *ret_repair = (struct favorite_repair){ 0 };
     if (key.data[0] == TABLE_CHANGED || key.data[0] == TABLE_EMPTIED)
         return make_note(context, key, ret_repair);
+    if (key.data[0] == TABLE_NEWEST)
+        return make_newest(context, key, ret_repair);
     if (key.data[0] == TABLE_PULLED || top_key_parse(key, &of) != ERR_OK)
         return drop(context, key, ret_repair);
     if (key.data[0] == TABLE_SHARE)

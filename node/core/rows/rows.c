@@ -157,6 +157,13 @@ void row_key_changed_prefix(struct row_key *key, uint32_t home)
     key_add_be(key, home, 2);
 }
 
+void row_key_newest(struct row_key *key, uint32_t home)
+{
+    CHECK(home <= UINT16_MAX);
+    key_begin(key, TABLE_NEWEST);
+    key_add_be(key, home, 2);
+}
+
 void row_key_emptied_prefix(struct row_key *key, uint32_t home)
 {
     CHECK(home <= UINT16_MAX);

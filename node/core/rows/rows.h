@@ -75,6 +75,8 @@ void row_key_partial(struct row_key *key, uint64_t collection, struct slice targ
 /* Notes that a partial changed, for its home: all for that home share the prefix, then come an
  * entry's epoch and counter, then what changed. */
 void row_key_changed_prefix(struct row_key *key, uint32_t home);
+/* When any of them was made last. */
+void row_key_newest(struct row_key *key, uint32_t home);
 /* Likewise of those that have come to nothing. */
 void row_key_emptied_prefix(struct row_key *key, uint32_t home);
 void row_key_changed_add_dot(struct row_key *key, uint64_t epoch, uint64_t counter);

@@ -70,6 +70,8 @@
     X(PARTIAL,     partial,     'P', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* home (u16 big-endian), epoch, counter, collection, target: that partial changed then. */ \
     X(CHANGED,     changed,     'H', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* home (u16 big-endian) -> when any partial of that home's targets changed last. */ \
+    X(NEWEST,      newest,      'N', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* home, epoch, counter, collection, target (as above): no edge of this shard has led to it since. */ \
     X(EMPTIED,     emptied,     'Z', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* source (u16 big-endian) -> how far this home has logged that shard's partials. */ \

@@ -28,7 +28,7 @@ err pull_forget_check(struct check_context *context, const forget_request *reque
         return refuse_invalid(context->arena, context->refusal, "homes",
                               "homes as PullPartials takes them", "");
     if (count > FORGET_HOMES_MAX)
-        return refuse_number(context->arena, context->refusal, "homes", "at most 64", count);
+        return refuse_number(context->arena, context->refusal, "homes", "at most 8", count);
     return ERR_OK;
 }
 

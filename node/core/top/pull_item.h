@@ -21,8 +21,11 @@
 #define TAKE_BYTES_MAX      98304u
 #define TAKE_ITEMS_MAX      1024u
 #define TAKE_SWEEP_MAX      256u
+/* For how many homes that have changes one answer looks at what these are: memory keeps as many
+ * ranges and more at once, or none of them would ever be all there (COVERAGES_MAX). */
+#define PULL_LOOKS_MAX 16u
 /* For how many homes one entry forgets targets without edges, and how many of those. */
-#define FORGET_HOMES_MAX   64u
+#define FORGET_HOMES_MAX   8u
 #define FORGET_TARGETS_MAX 512u
 
 struct pull_item {

@@ -59,8 +59,9 @@ struct puller {
     struct home *homes;
     struct forgets *forgets; /* By source. */
     enum phase phase;
-    uint32_t next;  /* The shard that the phase comes to next. */
-    uint32_t first; /* Of the sources: each round begins with another. */
+    uint32_t next;       /* The shard that the phase comes to next. */
+    uint32_t first;      /* Of the sources: each round begins with another. */
+    uint32_t first_home; /* Of what a source is asked for: it looks at some alone. */
     uint32_t hour;
     uint64_t unix_ms; /* When the last round began. */
     uint64_t begun_ms;
@@ -160,6 +161,17 @@ static uint64_t next_begin(const struct puller *puller)
     return puller->begun_ms + (puller->more ? PULLER_AGAIN_MS : PULLER_EVERY_MS);
 }
 
+/* Behind as many homes as a source may have looked at in the round before. */
+static void turn_homes(struct puller *puller)
+{
+    uint32_t passed = 0;
+
+    for (uint32_t i = 0; i < puller->shard_count && passed < PULL_LOOKS_MAX; i++) {
+        passed += puller->homes[puller->first_home].in_round;
+        puller->first_home = (puller->first_home + 1) % puller->shard_count;
+    }
+}
+
 uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, const bool *owned)
 {
     bool any = false;
@@ -180,6 +192,7 @@ uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, 
         puller->phase = LOOKING;
         puller->next = 0;
         puller->first = (puller->first + 1) % puller->shard_count;
+        turn_homes(puller);
         puller->stats.rounds++;
     }
     return next_begin(puller);
@@ -203,10 +216,11 @@ static bool pull_request(const struct puller *puller, uint32_t source, struct bu
     struct buf homes = { 0 };
 
     for (uint32_t i = 0; i < puller->shard_count; i++) {
-        const struct home *home = &puller->homes[i];
+        uint32_t number = (puller->first_home + i) % puller->shard_count;
+        const struct home *home = &puller->homes[number];
         if (!home->in_round || !home->known)
             continue;
-        const struct pull_home asks = { i, home->logged[source] };
+        const struct pull_home asks = { number, home->logged[source] };
         pull_home_encode(&asks, &homes);
     }
     request.shard = source;
