@@ -36,10 +36,12 @@ struct http_conn {
     struct tls_session *tls;
     enum http_conn_state state;
 
-    struct buf in;      /* Received and not yet parsed: part of a head, or held back. */
-    struct buf out;     /* Plain bytes to send.                                       */
-    struct buf sending; /* With libuv.                                                */
-    size_t sending_left;
+    struct buf in;       /* Received and not yet parsed: part of a head, or held back. */
+    struct buf out;      /* Plain bytes to send.                                       */
+    struct buf clear;    /* TLS: what of `out` is being encrypted, a turn at a time.   */
+    size_t clear_left;   /* Of that: not encrypted yet.                                */
+    struct buf sending;  /* With libuv.                                                */
+    size_t sending_left; /* Of that, and clear_left. */
     size_t stream_bytes; /* In the exchanges' `out`.                          */
     size_t wire_bytes;   /* Of `out` and `sending`: as counted for the server. */
     struct http_share *address;

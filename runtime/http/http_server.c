@@ -9,6 +9,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/http/http_budget.h"
+#include "runtime/http/http_turn.h"
 
 #define FREE_EXCHANGES_MAX      512u
 #define KEPT_BYTES_MAX          4096u /* Larger buffers are not kept on the free list. */
@@ -96,6 +97,7 @@ static void on_flush(void *user)
     struct http_conn *conn = server->dirty;
 
     server->dirty = NULL;
+    http_turn_begin(server);
     while (conn != NULL) {
         struct http_conn *next = conn->next_dirty;
         conn->next_dirty = NULL;

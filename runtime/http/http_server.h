@@ -50,6 +50,7 @@ struct http_server {
     struct refused_log refused;
     struct http_conn *conns;
     struct http_conn *dirty;
+    size_t turns_left; /* Of this round: http_turn.h. */
     struct http_exchange *free_exchanges;
     size_t free_count;
     size_t exchange_count;        /* Alive, free ones left out. */

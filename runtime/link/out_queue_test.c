@@ -154,7 +154,9 @@ static void take_turn(struct out_queue *queue, char *ret_kinds)
     }
     assert_in_range(next.size, 1, OUT_PART_BYTES);
     out_queue_taken(queue, lane, next.size);
-    strcat(ret_kinds, "L");
+    size_t used = strlen(ret_kinds);
+    ret_kinds[used] = 'L';
+    ret_kinds[used + 1] = 0;
 }
 
 static void small_answers_pass_a_large_one_that_has_begun(void **state)
