@@ -17,6 +17,8 @@
 
 /* Ordinary calls may have 8 of them, one caller half of these; bulk 6, and 3. */
 #define PLACES 10u
+/* Reads may have 600000 of them on their way, one caller half of these. */
+#define ROOM_BYTES 800000u
 
 struct fixture {
     struct loop *loop;
@@ -28,6 +30,7 @@ struct fixture {
     uint32_t answers;
     uint32_t refused; /* Of these. */
     char limit[16];
+    struct budget room; /* For answers. */
 };
 
 struct asker {
@@ -77,6 +80,8 @@ static int setup(void **state)
         .cluster = "test", .log = &silent, .in_flight_max = PLACES, .in_flight_key_percent = 50
     };
 
+    budget_init(&f->room, ROOM_BYTES);
+    options.answers = &f->room;
     CHECK(loop_new(&f->loop) == ERR_OK);
     fake_cluster_init(&f->fake, 4);
     options.loop = f->loop;
@@ -104,6 +109,7 @@ static int teardown(void **state)
     answer_all(f);
     assert_int_equal(f->answers, f->count);
     assert_int_equal(caller_shares_count(f->router.places), 0);
+    budget_deinit(&f->room);
     caller_free(f->router.options.caller);
     router_deinit(&f->router);
     fake_cluster_deinit(&f->fake);
@@ -174,6 +180,26 @@ static void what_is_refused_for_all_takes_no_place_of_its_caller(void **state)
     assert_int_equal(caller_share_held(f->router.places, a.caller), 0);
 }
 
+/* An answer is expected to be as large as the last. */
+static void a_key_has_half_of_the_room_for_answers(void **state)
+{
+    static uint8_t body[200000];
+    struct fixture *f = *state;
+
+    assert_int_equal(ask_balances(f, &a, 1), 0);
+    fake_cluster_answer(&f->fake, 0, WIRE_OK, (struct slice){ body, sizeof body });
+    assert_int_equal(ask_balances(f, &a, 2), 1);
+    assert_string_equal(f->limit, "300000");
+    assert_int_equal(budget_refused(&f->room), 1);
+    assert_int_equal(ask_balances(f, &b, 2), 0);
+    fake_cluster_answer(&f->fake, 1, WIRE_OK, (struct slice){ body, sizeof body });
+    assert_int_equal(large_reads_held(f->router.large, a.caller), 0);
+    assert_int_equal(ask_balances(f, &a, 2), 1);
+    assert_int_equal(large_reads_held(f->router.large, a.caller), sizeof body);
+    router_cancel(&f->router, &f->requests[5]);
+    assert_int_equal(large_reads_held(f->router.large, a.caller), 0);
+}
+
 static void players_have_as_many_together_as_one_key(void **state)
 {
     struct fixture *f = *state;
@@ -219,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_key_holds_half_of_them_and_no_other_key_minds),
         TEST(what_is_refused_for_all_takes_no_place_of_its_caller),
+        TEST(a_key_has_half_of_the_room_for_answers),
         TEST(players_have_as_many_together_as_one_key),
         TEST(where_anyone_may_call_addresses_have_no_share),
         TEST(a_batch_weighs_as_much_as_its_elements),

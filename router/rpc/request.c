@@ -7,6 +7,7 @@
 #include "router/rpc/router_state.h"
 
 #define ANSWERS_RETRY_MS 100u
+#define CALLERS_PART     2u /* Of the room for reads, what one caller may have. */
 
 /* Of the places that one key may hold, one player has a 128th, and all who bring tokens of players
  * have as many together as one key. No caller has this name, since theirs are odd. */
@@ -55,6 +56,37 @@ static bool has_share(const struct request *request)
            (request->player != NULL || (request->key_id != NULL && request->key_id[0] != 0));
 }
 
+bool request_expect(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct router *router = request->router;
+    struct budget *answers = router->options.answers;
+
+    if (answers == NULL || answers->bytes_max == 0 || writes(request) || !has_share(request))
+        return true;
+    uint64_t share = budget_share(answers, BUDGET_READ) / CALLERS_PART;
+    struct large_read read = { .caller = request->caller, .method = request->method->id };
+    if (large_reads_begin(router->large, &read, share)) {
+        request->large = read;
+        return true;
+    }
+    budget_refuse(answers);
+    refusal_make(request->arena, ret_detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+                 "this caller has its share of answers on their way, %llu bytes "
+                 "(answers_size_max); this one would have about %u; ask again, or for less",
+                 (unsigned long long)share, read.expected_bytes);
+    ret_detail->limit = arena_printf(request->arena, "%llu", (unsigned long long)share);
+    ret_detail->retry_after_ms = ANSWERS_RETRY_MS;
+    return false;
+}
+
+/* Before what it holds is given back. */
+static void end_expected(struct request *request)
+{
+    if (request->large.caller != 0)
+        large_reads_end(request->router->large, &request->large, request->held_bytes);
+    request->large = (struct large_read){ 0 };
+}
+
 bool request_take_places(struct request *request, uint32_t weight, uint32_t percent,
                          uint32_t *ret_limit)
 {
@@ -97,6 +129,7 @@ static void finish(struct request *request, Holdfast__V1__ErrorCode code)
     const struct router_observer *observer = &router->options.observer;
     uint64_t latency_us = (loop_clock_ns() - request->started_ns) / 1000u;
 
+    end_expected(request);
     request_release(request);
     request_give_places(request, request->weight);
     admission_leave(&router->admission, request->weight);

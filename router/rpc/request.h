@@ -14,6 +14,7 @@
 #include "holdfast/v1/error.pb-c.h"
 #include "idl/method.h"
 #include "router/core/admission.h"
+#include "router/core/large_reads.h"
 #include "router/core/rate_limit.h"
 #include "router/core/request_defaults.h"
 #include "runtime/base/arena.h"
@@ -72,12 +73,13 @@ struct request {
     uint64_t started_ns;
     uint64_t answer_by_ms; /* A little before the deadline, so that the answer arrives in time. */
     enum admission_priority priority;
-    uint32_t weight;     /* Calls it stands for in admission; 0: not admitted. */
-    bool holds_places;   /* So many are its caller's in router->places, too. */
-    bool as_admin;       /* It names the authority system:admin. */
-    bool as_system;      /* It names an authority system:<scope>, that one too. */
-    uint32_t attempts;   /* Sent to nodes, for the slow log. */
-    uint64_t held_bytes; /* Of the router's budget for answers, until it is answered. */
+    uint32_t weight;         /* Calls it stands for in admission; 0: not admitted. */
+    bool holds_places;       /* So many are its caller's in router->places, too. */
+    bool as_admin;           /* It names the authority system:admin. */
+    bool as_system;          /* It names an authority system:<scope>, that one too. */
+    uint32_t attempts;       /* Sent to nodes, for the slow log. */
+    struct large_read large; /* What it is expected to be answered with; caller 0: not counted. */
+    uint64_t held_bytes;     /* Of the router's budget for answers, until it is answered. */
     /* Of the call to a node that ended last; NULL: there was none. Lives in `arena`. */
     const struct caller_call *last_call;
     /* ---- the handler's ---- */
@@ -111,6 +113,9 @@ bool request_stream_send(struct request *request, const ProtobufCMessage *messag
  * the caller is told what became of it.
  */
 bool request_hold(struct request *request, size_t bytes, Holdfast__V1__ErrorDetail *ret_detail);
+/* What it is expected to be answered with counts as its caller's until it ends. False: the caller
+ * has its share of the room for answers on the way, as *ret_detail says, and nothing was taken. */
+bool request_expect(struct request *request, Holdfast__V1__ErrorDetail *ret_detail);
 /* Gives back all of that: it was let go of before the end. */
 void request_release(struct request *request);
 /*

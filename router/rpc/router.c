@@ -22,6 +22,7 @@ void router_init(struct router *router, const struct router_options *options)
     router->mint = mint_book_new(&(struct mint_book_options){ options->etcd, options->cluster });
     router->registrations = rate_table_new();
     router->places = caller_shares_new();
+    router->large = large_reads_new();
     router->counts = counts_new(router);
     router->tops = tops_new(router);
     admission_init(&router->admission, options->in_flight_max);
@@ -35,6 +36,7 @@ void router_deinit(struct router *router)
     rate_table_free(router->registrations);
     mint_book_free(router->mint);
     caller_shares_free(router->places);
+    large_reads_free(router->large);
     counts_free(router->counts);
     tops_free(router->tops);
 }
@@ -127,6 +129,10 @@ static bool admit(struct router *router, struct request *request)
     uint32_t weight = weigh(request);
 
     request->priority = admission_priority_of(request->method, request->message);
+    if (!request_expect(request, &detail)) {
+        request_fail(request, &detail);
+        return false;
+    }
     if (!take_places(router, request, weight))
         return false;
     holdfast__v1__error_detail__init(&detail);
@@ -249,6 +255,7 @@ void router_dispatch(struct router *router, struct request *request)
     request->weight = 0;
     request->holds_places = false;
     request->held_bytes = 0;
+    request->large = (struct large_read){ 0 };
     request->attempts = 0;
     request->as_admin = false;
     request->as_system = false;

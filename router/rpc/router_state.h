@@ -8,6 +8,7 @@
 #include "holdfast/v1/admin.pb-c.h"
 #include "router/core/admission.h"
 #include "router/core/caller_share.h"
+#include "router/core/large_reads.h"
 #include "router/core/rate_limit.h"
 #include "router/core/session_guard.h"
 #include "router/rpc/caller.h"
@@ -82,6 +83,7 @@ struct router {
     uint64_t players_throttled;
     struct caller_shares *places;   /* Of calls in flight, by caller. */
     uint64_t callers_throttled;     /* Calls refused: their caller holds its share. */
+    struct large_reads *large;      /* Answers on their way, by caller. */
     uint64_t foreign_incarnations;  /* Requests refused: another key registered what they name. */
     uint64_t random;                /* For traces. */
     struct buf scratch;             /* For one encoding at a time, within one callback. */

@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_turn.h"
 #include "runtime/http/http_waiting.h"
 
 #define LINGER_MS           2000u
@@ -45,6 +46,7 @@ static void on_closed(uv_handle_t *handle)
 
     buf_deinit(&conn->in);
     buf_deinit(&conn->out);
+    buf_deinit(&conn->clear);
     buf_deinit(&conn->sending);
     http_budget_close(conn);
     tls_session_free(conn->tls);
@@ -128,8 +130,8 @@ static void on_written(uv_write_t *write, int status)
     struct http_conn *conn = write->data;
 
     conn->writing = false;
-    http_waiting_drained(conn, conn->sending_left);
-    conn->sending_left = 0;
+    http_waiting_drained(conn, conn->sending_left - conn->clear_left);
+    conn->sending_left = conn->clear_left;
     buf_clear(&conn->sending);
     if (conn->sending.capacity > KEPT_BYTES_MAX)
         buf_deinit(&conn->sending);
@@ -149,10 +151,10 @@ static struct buf *wire_of(struct http_conn *conn)
 {
     if (conn->tls == NULL)
         return &conn->out;
-    if (conn->out.size > 0 && tls_session_is_established(conn->tls)) {
-        if (tls_session_write(conn->tls, buf_slice(&conn->out)) != ERR_OK)
+    if (conn->out.size + conn->clear_left > 0 && tls_session_is_established(conn->tls)) {
+        if (tls_session_write(conn->tls, http_turn_take(conn)) != ERR_OK)
             http_conn_close(conn);
-        buf_clear(&conn->out);
+        http_turn_end(conn);
     }
     return tls_session_output(conn->tls);
 }
@@ -165,8 +167,8 @@ static void write_rest(struct http_conn *conn, struct buf *wire, size_t sent)
 
     conn->sending = *wire;
     *wire = empty;
-    conn->sending_left = conn->sending.size - sent;
-    bytes = uv_buf_init((char *)conn->sending.data + sent, (unsigned)conn->sending_left);
+    conn->sending_left = conn->sending.size - sent + conn->clear_left;
+    bytes = uv_buf_init((char *)conn->sending.data + sent, (unsigned)(conn->sending.size - sent));
     conn->writing = true;
     if (uv_write(&conn->write, (uv_stream_t *)&conn->tcp, &bytes, 1, on_written) != 0) {
         conn->writing = false;
@@ -181,7 +183,8 @@ static void send_waiting(struct http_conn *conn)
     if (conn->state == CONN_CLOSED || wire->size == 0)
         return;
     uv_buf_t bytes = uv_buf_init((char *)wire->data, (unsigned)wire->size);
-    int sent = uv_try_write((uv_stream_t *)&conn->tcp, &bytes, 1);
+    /* While more is to be encrypted, libuv writes: it tells so in the next round. */
+    int sent = conn->clear_left > 0 ? 0 : uv_try_write((uv_stream_t *)&conn->tcp, &bytes, 1);
     if (sent < 0 && sent != UV_EAGAIN) {
         http_conn_close(conn);
         return;

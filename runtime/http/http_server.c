@@ -11,6 +11,7 @@
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_turn.h"
 
 #define LISTEN_BACKLOG          1024
 #define TICKS_PER_TIMEOUT       4u
@@ -96,6 +97,7 @@ static void on_flush(void *user)
     struct http_conn *conn = server->dirty;
 
     server->dirty = NULL;
+    http_turn_begin(server);
     while (conn != NULL) {
         struct http_conn *next = conn->next_dirty;
         conn->next_dirty = NULL;

@@ -7,6 +7,7 @@
  *
  *     http_waiting   what waits to be sent
  *     http_budget    memory of requests
+ *     http_turn      how much is encrypted in one round
  *     http_life      a request's life: new, to the handlers, free
  *     http_conn      the socket, TLS, and which protocol is spoken
  *     h1, h2         the protocols, called through struct http_protocol
@@ -80,10 +81,12 @@ struct http_conn {
     enum http_conn_state state;
     const struct http_protocol *protocol; /* NULL: not known yet. */
 
-    struct buf in;      /* Received and not yet parsed: part of a head, or held back. */
-    struct buf out;     /* Plain bytes to send.                                       */
-    struct buf sending; /* With libuv.                                                */
-    size_t sending_left;
+    struct buf in;       /* Received and not yet parsed: part of a head, or held back. */
+    struct buf out;      /* Plain bytes to send.                                       */
+    struct buf clear;    /* TLS: what of `out` is being encrypted, a turn at a time.   */
+    size_t clear_left;   /* Of that: not encrypted yet.                                */
+    struct buf sending;  /* With libuv.                                                */
+    size_t sending_left; /* Of that, and clear_left. */
     size_t stream_bytes; /* In the exchanges' `out`.                          */
     size_t wire_bytes;   /* Of `out` and `sending`: as counted for the server. */
     struct http_share *address;
@@ -157,6 +160,7 @@ struct http_server {
     struct refused_log refused;
     struct http_conn *conns;
     struct http_conn *dirty;
+    size_t turns_left; /* Of this round: http_turn.h. */
     struct http_exchange *free_exchanges;
     size_t free_count;
     size_t exchange_count;        /* Alive, free ones left out. */

@@ -25,6 +25,8 @@ enum frame_kind {
     FRAME_MESSAGE, /* One way; method and body are the user's. */
     FRAME_PING,
     FRAME_PONG,
+    FRAME_PART,   /* The next bytes of the other stream of frames: large answers (out_queue.h). */
+    FRAME_CREDIT, /* request_id more bytes of such parts may come. */
     FRAME_KIND_END
 };
 
@@ -82,7 +84,8 @@ NODISCARD err frame_decoder_next(struct frame_decoder *decoder, struct frame *re
 
 /* What not every program of the cluster can yet, while it is upgraded. Numbers are never reused. */
 enum hello_ability {
-    HELLO_TAKES_CALLERS = 1u << 0 /* A node: requests may name who asked (caller_name.h). */
+    HELLO_TAKES_CALLERS = 1u << 0, /* A node: requests may name who asked (caller_name.h). */
+    HELLO_TAKES_PARTS = 1u << 1    /* Of every link: PART and CREDIT. */
 };
 
 struct hello {

@@ -167,6 +167,7 @@ err link_hub_new(const struct link_hub_options *options, struct link_hub **ret_h
     hub->loop = options->loop;
     hub->log = options->log;
     hub->self = options->self;
+    hub->self.abilities |= HELLO_TAKES_PARTS;
     if (hub->self.protocol_version == 0)
         hub->self.protocol_version = LINK_PROTOCOL_VERSION;
     snprintf(hub->cluster, sizeof hub->cluster, "%s",

@@ -33,7 +33,10 @@ static void drop_wire(struct link *link)
     tls_session_free(link->tls);
     link->tls = NULL;
     frame_decoder_deinit(&link->decoder);
+    frame_decoder_deinit(&link->parts);
+    link->parts_taken = 0;
     out_queue_clear(&link->out);
+    buf_deinit(&link->part);
     buf_deinit(&link->plain);
     link->held = 0;
     link->outstanding = 0;
@@ -127,9 +130,10 @@ void link_lose(struct link *link, enum link_close_reason reason, const char *tex
 
 static void append(struct link *link, const struct frame *frame)
 {
+    enum out_lane lane = out_queue_lane(&link->out, frame->kind, frame->body.size);
     size_t size = out_queue_push(&link->out, frame);
 
-    if (out_queue_lane(frame->kind) == OUT_CALLS)
+    if (lane == OUT_CALLS)
         link->sent_position += size;
     link->hub->stats.frames_out++;
     if (frame->kind == FRAME_REQUEST && frame->priority == 0)
@@ -166,6 +170,7 @@ void link_greet(struct link *link, struct wire *wire)
     link->wire = wire;
     link_set_state(link, LINK_GREETING);
     frame_decoder_init(&link->decoder, link->hub->body_size_max);
+    frame_decoder_init(&link->parts, link->hub->body_size_max);
     link->sent_position = 0;
     link->handed_position = 0;
     link->cause = TURNSTILE_BAD_START;
@@ -196,6 +201,22 @@ static void release_hold(struct link *link)
         loop_timer_stop(&link->hold);
 }
 
+static err hand_bytes(struct link *link, struct slice bytes)
+{
+    if (link->tls != NULL)
+        return tls_session_write(link->tls, bytes);
+    buf_append(&link->plain, bytes.data, bytes.size);
+    return ERR_OK;
+}
+
+/* Bytes of the stream of large answers, in a frame of their own. */
+static err hand_part(struct link *link, struct slice bytes)
+{
+    buf_clear(&link->part);
+    frame_encode(&link->part, &(struct frame){ .kind = FRAME_PART, .body = bytes });
+    return hand_bytes(link, buf_slice(&link->part));
+}
+
 /* Moves what leaves next into the session, or without one into `plain`: up to WRITE_BYTES_MAX, what
  * the cluster says to itself first. */
 static err hand_over(struct link *link)
@@ -207,11 +228,7 @@ static err hand_over(struct link *link)
         struct slice next = out_queue_next(&link->out, TURN_BYTES_MAX, &lane);
         if (next.size == 0)
             break;
-        err e = ERR_OK;
-        if (link->tls != NULL)
-            e = tls_session_write(link->tls, next);
-        else
-            buf_append(&link->plain, next.data, next.size);
+        err e = lane == OUT_LARGE ? hand_part(link, next) : hand_bytes(link, next);
         if (e != ERR_OK)
             return e;
         out_queue_taken(&link->out, lane, next.size);
@@ -291,7 +308,7 @@ static void after_write(struct link *link)
         return;
     }
     if (link->full && link->state == LINK_READY && !lane_is_half_full(link, OUT_SYSTEM) &&
-        !lane_is_half_full(link, OUT_CALLS)) {
+        !lane_is_half_full(link, OUT_CALLS) && !lane_is_half_full(link, OUT_LARGE)) {
         link->full = false;
         if (link->handlers.writable != NULL)
             link->handlers.writable(link->handlers.user, link);
@@ -327,7 +344,8 @@ static void wire_written(void *user)
 
 static bool has_room(const struct link *link, size_t body_bytes, size_t bound)
 {
-    size_t queued = out_queue_lane_bytes(&link->out, OUT_CALLS);
+    size_t queued =
+        out_queue_lane_bytes(&link->out, out_queue_lane(&link->out, FRAME_RESPONSE, body_bytes));
 
     return queued == 0 || queued + FRAME_HEADER_SIZE + body_bytes <= bound;
 }
@@ -344,7 +362,8 @@ bool link_has_reserve(const struct link *link, size_t body_bytes)
 
 err link_send(struct link *link, const struct frame *frame)
 {
-    size_t waiting = out_queue_lane_bytes(&link->out, out_queue_lane(frame->kind));
+    size_t waiting =
+        out_queue_lane_bytes(&link->out, out_queue_lane(&link->out, frame->kind, frame->body.size));
     size_t queued = waiting + FRAME_HEADER_SIZE + frame->body.size;
     size_t bound = link->hub->out_bytes_max;
 
@@ -386,6 +405,8 @@ static void become_ready(struct link *link)
     bool worth = (link->attempt & (link->attempt - 1)) == 0;
 
     link_set_state(link, LINK_READY);
+    if ((link->peer.abilities & HELLO_TAKES_PARTS) != 0)
+        out_queue_use_parts(&link->out);
     if (!link->dialled) {
         turnstile_prove(hub->turnstile, &link->place, loop_now_ms(hub->loop));
         link->wire->ops->settle(link->wire);
@@ -447,6 +468,64 @@ static bool forbid(struct link *link, const struct frame *frame)
     return true;
 }
 
+static void take_response(struct link *link)
+{
+    if (link->outstanding > link->held)
+        link->outstanding--;
+    if (link->held > 0) {
+        link->urgent = true;
+        link_mark_dirty(link);
+    }
+}
+
+/* New credit for the peer, now and then: what it sent was taken, with all that came of it. */
+static void give_credit(struct link *link)
+{
+    if (link->parts_taken < OUT_CREDIT_BYTES / 2)
+        return;
+    append(link, &(struct frame){ .kind = FRAME_CREDIT, .request_id = link->parts_taken });
+    link->parts_taken = 0;
+}
+
+/* The next bytes of the peer's large answers. */
+static void take_part(struct link *link, struct slice bytes)
+{
+    uint64_t wire_count = link->wire_count;
+    struct frame frame;
+    err e = ERR_OK;
+
+    link->parts_taken += bytes.size;
+    if (link->parts_taken > OUT_CREDIT_BYTES) {
+        link_lose(link, LINK_CLOSED_ERROR, "more parts than there is credit for");
+        return;
+    }
+    memcpy(frame_decoder_reserve(&link->parts, bytes.size), bytes.data, bytes.size);
+    frame_decoder_commit(&link->parts, bytes.size);
+    while (e == ERR_OK) {
+        e = frame_decoder_next(&link->parts, &frame);
+        if (e == ERR_OK && frame.kind != FRAME_RESPONSE) {
+            link_lose(link, LINK_CLOSED_ERROR, "a part of what is no response");
+        } else if (e == ERR_OK) {
+            link->hub->stats.frames_in++;
+            take_response(link);
+            link->handlers.frame(link->handlers.user, link, &frame);
+        } else if (e != ERR_NEED) {
+            link_lose(link, LINK_CLOSED_ERROR, link->parts.error);
+        }
+        if (link->wire_count != wire_count || link->state != LINK_READY)
+            return;
+    }
+    give_credit(link);
+}
+
+static void take_credit(struct link *link, uint64_t bytes)
+{
+    if (!out_queue_credit(&link->out, bytes))
+        link_lose(link, LINK_CLOSED_ERROR, "more credit than there were parts");
+    else if (link_queued_bytes(link) > 0)
+        link_mark_dirty(link);
+}
+
 static void take_frame(struct link *link, const struct frame *frame)
 {
     struct frame pong = { .kind = FRAME_PONG };
@@ -456,6 +535,8 @@ static void take_frame(struct link *link, const struct frame *frame)
         take_hello(link, frame);
         return;
     }
+    if (link->state == LINK_DRAINING && frame->kind == FRAME_CREDIT)
+        take_credit(link, frame->request_id);
     if (link->state != LINK_READY)
         return;
     switch (frame->kind) {
@@ -467,13 +548,14 @@ static void take_frame(struct link *link, const struct frame *frame)
         break;
     case FRAME_PONG:
         break;
+    case FRAME_PART:
+        take_part(link, frame->body);
+        break;
+    case FRAME_CREDIT:
+        take_credit(link, frame->request_id);
+        break;
     case FRAME_RESPONSE:
-        if (link->outstanding > link->held)
-            link->outstanding--;
-        if (link->held > 0) {
-            link->urgent = true;
-            link_mark_dirty(link);
-        }
+        take_response(link);
         /* fall through */
     default:
         if (!forbid(link, frame))
@@ -602,7 +684,7 @@ static void wire_received(void *user, struct slice bytes)
     link->heard_ms = loop_now_ms(link->hub->loop);
     link->heard = true;
     link->hub->stats.bytes_in += bytes.size;
-    if (link->state == LINK_DRAINING || link->parting)
+    if (link->parting)
         return;
     if (link->awaiting) {
         await_record(link, bytes);

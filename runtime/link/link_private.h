@@ -59,9 +59,12 @@ struct link {
     bool writing;
     struct tls_session *tls; /* NULL: plain. */
     struct frame_decoder decoder;
-    struct out_queue out;   /* Frames not handed over. */
-    struct buf plain;       /* Without TLS: on its way to the wire. */
-    uint64_t sent_position; /* Of the calls' lane. */
+    struct frame_decoder parts; /* Of the stream inside PART frames. */
+    uint64_t parts_taken;       /* Bytes of it that the peer has no new credit for yet. */
+    struct out_queue out;       /* Frames not handed over. */
+    struct buf part;            /* A PART on its way into the session. */
+    struct buf plain;           /* Without TLS: on its way to the wire. */
+    uint64_t sent_position;     /* Of the calls' lane. */
     uint64_t handed_position;
 
     /* Lost while greeting, but the peer shall learn why first. */

@@ -5,8 +5,25 @@
 #define KEEP_BYTES_MAX 1048576u /* Larger buffers are given back once empty. */
 #define LENGTH_SIZE    4u
 
-enum out_lane out_queue_lane(uint8_t frame_kind)
+void out_queue_use_parts(struct out_queue *queue)
 {
+    CHECK(!queue->parts);
+    queue->parts = true;
+    queue->credit = OUT_CREDIT_BYTES;
+}
+
+bool out_queue_credit(struct out_queue *queue, uint64_t bytes)
+{
+    if (!queue->parts || bytes > OUT_CREDIT_BYTES - queue->credit)
+        return false;
+    queue->credit += bytes;
+    return true;
+}
+
+enum out_lane out_queue_lane(const struct out_queue *queue, uint8_t frame_kind, size_t body_bytes)
+{
+    if (frame_kind == FRAME_RESPONSE && queue->parts && body_bytes > OUT_PART_BYTES)
+        return OUT_LARGE;
     bool of_a_call =
         frame_kind == FRAME_REQUEST || frame_kind == FRAME_RESPONSE || frame_kind == FRAME_CANCEL;
 
@@ -20,13 +37,19 @@ size_t out_queue_lane_bytes(const struct out_queue *queue, enum out_lane lane)
 
 size_t out_queue_bytes(const struct out_queue *queue)
 {
-    return out_queue_lane_bytes(queue, OUT_SYSTEM) + out_queue_lane_bytes(queue, OUT_CALLS);
+    size_t total = 0;
+
+    for (int i = 0; i < OUT_LANES; i++)
+        total += out_queue_lane_bytes(queue, (enum out_lane)i);
+    return total;
 }
 
 static void check(const struct out_queue *queue)
 {
     CHECK(queue->flying <= queue->counted);
     CHECK(queue->budget != NULL || queue->counted == 0);
+    CHECK(queue->credit <= OUT_CREDIT_BYTES);
+    CHECK(queue->parts || out_queue_lane_bytes(queue, OUT_LARGE) == 0);
     for (int i = 0; i < OUT_LANES; i++) {
         CHECK(queue->lanes[i].at <= queue->lanes[i].frame_end);
         CHECK(queue->lanes[i].frame_end <= queue->lanes[i].bytes.size);
@@ -44,14 +67,14 @@ static void make_room(struct out_lane_bytes *lane)
 
 size_t out_queue_push(struct out_queue *queue, const struct frame *frame)
 {
-    enum out_lane number = out_queue_lane(frame->kind);
+    enum out_lane number = out_queue_lane(queue, frame->kind, frame->body.size);
     struct out_lane_bytes *lane = &queue->lanes[number];
 
     make_room(lane);
     size_t before = lane->bytes.size;
     frame_encode(&lane->bytes, frame);
     size_t size = lane->bytes.size - before;
-    if (number == OUT_CALLS && queue->budget != NULL) {
+    if (number != OUT_SYSTEM && queue->budget != NULL) {
         budget_take(queue->budget, size);
         queue->counted += size;
     }
@@ -66,19 +89,42 @@ static size_t end_of_frame(const struct out_lane_bytes *lane, size_t at)
     return at + LENGTH_SIZE + load_u32(lane->bytes.data + at);
 }
 
+/* Of large answers: they are one stream, whose frames need not be told apart here. */
+static struct slice next_part(const struct out_queue *queue)
+{
+    const struct out_lane_bytes *lane = &queue->lanes[OUT_LARGE];
+    size_t size = lane->bytes.size - lane->at;
+
+    size = size < OUT_PART_BYTES ? size : OUT_PART_BYTES;
+    size = size < queue->credit ? size : (size_t)queue->credit;
+    return (struct slice){ lane->bytes.data + lane->at, size };
+}
+
+static enum out_lane next_lane(const struct out_queue *queue)
+{
+    const struct out_lane_bytes *calls = &queue->lanes[OUT_CALLS];
+
+    if (calls->at < calls->frame_end)
+        return OUT_CALLS;
+    if (out_queue_lane_bytes(queue, OUT_SYSTEM) > 0)
+        return OUT_SYSTEM;
+    bool large = queue->credit > 0 && out_queue_lane_bytes(queue, OUT_LARGE) > 0;
+    bool small = out_queue_lane_bytes(queue, OUT_CALLS) > 0;
+    return large && (queue->large_turn || !small) ? OUT_LARGE : OUT_CALLS;
+}
+
 struct slice out_queue_next(const struct out_queue *queue, size_t bytes_max,
                             enum out_lane *ret_lane)
 {
-    const struct out_lane_bytes *calls = &queue->lanes[OUT_CALLS];
-    bool amid = calls->at < calls->frame_end;
-    enum out_lane number =
-        !amid && out_queue_lane_bytes(queue, OUT_SYSTEM) > 0 ? OUT_SYSTEM : OUT_CALLS;
+    enum out_lane number = next_lane(queue);
     const struct out_lane_bytes *lane = &queue->lanes[number];
     size_t end = lane->frame_end;
 
     *ret_lane = number;
+    if (number == OUT_LARGE)
+        return next_part(queue);
     /* An unfinished frame goes alone, since the system's lane comes behind it. */
-    if (!amid || number == OUT_SYSTEM) {
+    if (number == OUT_SYSTEM || lane->at == lane->frame_end) {
         size_t next = end;
         while (next < lane->bytes.size) {
             next = end_of_frame(lane, next);
@@ -99,7 +145,13 @@ void out_queue_taken(struct out_queue *queue, enum out_lane number, size_t size)
     lane->at += size;
     while (lane->frame_end < lane->at)
         lane->frame_end = end_of_frame(lane, lane->frame_end);
-    if (number == OUT_CALLS && queue->budget != NULL)
+    if (number == OUT_LARGE) {
+        CHECK(size <= queue->credit);
+        queue->credit -= size;
+    }
+    if (number != OUT_SYSTEM)
+        queue->large_turn = number == OUT_CALLS;
+    if (number != OUT_SYSTEM && queue->budget != NULL)
         queue->flying += size;
     if (lane->at == lane->bytes.size) {
         lane->at = 0;
@@ -132,6 +184,9 @@ void out_queue_clear(struct out_queue *queue)
 {
     give(queue, queue->counted);
     queue->flying = 0;
+    queue->parts = false;
+    queue->large_turn = false;
+    queue->credit = 0;
     for (int i = 0; i < OUT_LANES; i++) {
         buf_deinit(&queue->lanes[i].bytes);
         queue->lanes[i] = (struct out_lane_bytes){ 0 };

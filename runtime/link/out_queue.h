@@ -1,7 +1,12 @@
 /*
- * out_queue: frames that wait to leave over one connection, in two lanes. What the cluster says to
- * itself (MESSAGE, PING, PONG, HELLO) never waits behind what it says to callers, however many and
- * large the answers are: at most the frame that is being handed over goes first. Pure.
+ * out_queue: frames that wait to leave over one connection, in three lanes. What the cluster says
+ * to itself (MESSAGE, PING, PONG, HELLO) never waits behind what it says to callers, however many
+ * and large the answers are: at most the frame that is being handed over goes first. Pure.
+ *
+ * Large answers have a lane of their own, if the peer takes parts. They leave as a stream of frames
+ * inside PART frames, one between two turns of the others, so a small answer waits for one part and
+ * not for one answer. No more of them is between here and the peer's decoder than the peer gave
+ * credit for: what fills the sockets would go before every answer that comes later.
  *
  * The bytes of callers' frames are counted in a budget, if there is one, from the moment they come
  * in until they are on the socket (out_queue_written) or dropped (out_queue_clear).
@@ -13,10 +18,16 @@
 #include "runtime/link/frame.h"
 
 enum out_lane {
-    OUT_SYSTEM, /* MESSAGE, PING, PONG, HELLO. */
+    OUT_SYSTEM, /* MESSAGE, PING, PONG, HELLO, CREDIT. */
     OUT_CALLS,  /* REQUEST, RESPONSE, CANCEL. */
+    OUT_LARGE,  /* RESPONSE with a body of more than OUT_PART_BYTES. */
     OUT_LANES
 };
+
+#define OUT_PART_BYTES 65536u /* Of the lane of large answers, in one PART. */
+#define OUT_CREDIT_BYTES                                                                           \
+    262144u /* Of them, on their way at once: about 1 ms of the peer's time.                       \
+             */
 
 struct out_lane_bytes {
     struct buf bytes; /* Frames not handed over, from `at` on. */
@@ -30,14 +41,24 @@ struct out_queue {
     struct budget *budget; /* Borrowed; NULL: not counted. Set while it is empty. */
     uint64_t counted;      /* In the budget. */
     uint64_t flying;       /* Of that: handed over and not on the socket yet. */
+    bool parts;            /* The peer takes PART: there is a lane of large answers. */
+    bool large_turn;       /* Calls had theirs since the last part. */
+    uint64_t credit;       /* Bytes of parts that the peer will take. */
 };
 
-enum out_lane out_queue_lane(uint8_t frame_kind);
+/* From now on large answers leave in parts. */
+void out_queue_use_parts(struct out_queue *queue);
+/* The peer takes so many more bytes of them. False: more than it could have been sent. */
+bool out_queue_credit(struct out_queue *queue, uint64_t bytes);
+
+/* Where such a frame would wait. */
+enum out_lane out_queue_lane(const struct out_queue *queue, uint8_t frame_kind, size_t body_bytes);
 
 /* Copies the frame in. Returns its size on the wire. */
 size_t out_queue_push(struct out_queue *queue, const struct frame *frame);
 /* The next bytes to hand over: of one lane, whole frames of at most `bytes_max` together, or else a
- * part of one that is larger; that frame is then finished first. Empty: there are none. */
+ * part of one that is larger; that frame is then finished first. Of OUT_LARGE: what one PART is to
+ * carry. Empty: there are none that may leave. */
 struct slice out_queue_next(const struct out_queue *queue, size_t bytes_max,
                             enum out_lane *ret_lane);
 /* The first `size` bytes of what out_queue_next gave were handed over. */

@@ -23,7 +23,7 @@ static void push(struct out_queue *queue, uint8_t kind, size_t size)
 /* Hands over once; the kinds of the frames that begin there, as letters. */
 static void take(struct out_queue *queue, size_t max, char *ret_kinds)
 {
-    static const char letters[] = "?HQRCMPp";
+    static const char letters[] = "?HQRCMPpL$";
     enum out_lane lane;
     struct slice next = out_queue_next(queue, max, &lane);
 
@@ -142,6 +142,90 @@ static void a_lost_connection_gives_back_all_of_its_answers(void **state)
     budget_deinit(&budget);
 }
 
+/* The kinds of the frames of one turn; a part is 'L'. */
+static void take_turn(struct out_queue *queue, char *ret_kinds)
+{
+    enum out_lane lane;
+    struct slice next = out_queue_next(queue, TURN, &lane);
+
+    if (lane != OUT_LARGE) {
+        take(queue, TURN, ret_kinds);
+        return;
+    }
+    assert_in_range(next.size, 1, OUT_PART_BYTES);
+    out_queue_taken(queue, lane, next.size);
+    size_t used = strlen(ret_kinds);
+    ret_kinds[used] = 'L';
+    ret_kinds[used + 1] = 0;
+}
+
+static void small_answers_pass_a_large_one_that_has_begun(void **state)
+{
+    struct out_queue queue = { 0 };
+    char kinds[32] = "";
+
+    (void)state;
+    out_queue_use_parts(&queue);
+    push(&queue, FRAME_RESPONSE, LARGE);
+    take_turn(&queue, kinds);
+    push(&queue, FRAME_RESPONSE, 10);
+    push(&queue, FRAME_MESSAGE, 10);
+    take_turn(&queue, kinds);
+    take_turn(&queue, kinds);
+    assert_string_equal(kinds, "LMR");
+    push(&queue, FRAME_RESPONSE, 10); /* Nor do many small ones stop the large one. */
+    take_turn(&queue, kinds);
+    take_turn(&queue, kinds);
+    assert_string_equal(kinds, "LMRLR");
+    out_queue_clear(&queue);
+}
+
+static void no_more_parts_leave_than_the_peer_gave_credit_for(void **state)
+{
+    struct out_queue queue = { 0 };
+    struct buf stream = { 0 };
+    enum out_lane lane;
+
+    (void)state;
+    out_queue_use_parts(&queue);
+    push(&queue, FRAME_RESPONSE, LARGE);
+    for (struct slice next; (next = out_queue_next(&queue, TURN, &lane)).size > 0;) {
+        buf_append(&stream, next.data, next.size);
+        out_queue_taken(&queue, lane, next.size);
+    }
+    assert_int_equal(stream.size, OUT_CREDIT_BYTES);
+    push(&queue, FRAME_RESPONSE, 10); /* What is small needs none. */
+    assert_int_equal(out_queue_next(&queue, TURN, &lane).size, FRAME_HEADER_SIZE + 10);
+    assert_int_equal(lane, OUT_CALLS);
+    out_queue_taken(&queue, lane, FRAME_HEADER_SIZE + 10);
+    assert_false(out_queue_credit(&queue, OUT_CREDIT_BYTES + 1));
+    while (out_queue_bytes(&queue) > 0) {
+        assert_true(out_queue_credit(&queue, 1000));
+        struct slice next = out_queue_next(&queue, TURN, &lane);
+        assert_in_range(next.size, 1, 1000);
+        buf_append(&stream, next.data, next.size);
+        out_queue_taken(&queue, lane, next.size);
+    }
+    assert_int_equal(stream.size, FRAME_HEADER_SIZE + LARGE);
+    assert_int_equal(load_u32(stream.data), FRAME_HEADER_SIZE - 4 + LARGE);
+    assert_memory_equal(stream.data + FRAME_HEADER_SIZE, bytes, LARGE);
+    buf_deinit(&stream);
+    out_queue_clear(&queue);
+}
+
+static void a_peer_without_parts_gets_whole_frames(void **state)
+{
+    struct out_queue queue = { 0 };
+    enum out_lane lane;
+
+    (void)state;
+    push(&queue, FRAME_RESPONSE, LARGE);
+    (void)out_queue_next(&queue, TURN, &lane);
+    assert_int_equal(lane, OUT_CALLS);
+    assert_false(out_queue_credit(&queue, 1));
+    out_queue_clear(&queue);
+}
+
 /* As much as ever goes through: nothing is lost, doubled or left counted. */
 static void a_long_life_is_balanced(void **state)
 {
@@ -152,23 +236,27 @@ static void a_long_life_is_balanced(void **state)
 
     (void)state;
     budget_init(&budget, LARGE);
+    out_queue_use_parts(&queue);
     for (int round = 0; round < 20000; round++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         uint32_t draw = (uint32_t)(random >> 33);
         if (draw % 3 != 0) {
-            size_t size = draw % 16 == 1 ? draw % 50000 : draw % 300;
+            size_t size = draw % 16 == 1 ? draw % 100000 : draw % 300;
             push(&queue, (uint8_t)(FRAME_HELLO + draw % 7), size);
             in += size + FRAME_HEADER_SIZE;
         } else {
             struct slice next = out_queue_next(&queue, 1 + draw % 20000, &lane);
             out_queue_taken(&queue, lane, next.size);
             out += next.size;
+            if (lane == OUT_LARGE && draw % 2 == 0)
+                assert_true(out_queue_credit(&queue, next.size));
         }
         if (draw % 5 == 0)
             out_queue_written(&queue);
         assert_int_equal(out_queue_bytes(&queue), in - out);
     }
     while (out_queue_bytes(&queue) > 0) {
+        (void)out_queue_credit(&queue, OUT_CREDIT_BYTES - queue.credit);
         struct slice next = out_queue_next(&queue, TURN, &lane);
         assert_true(next.size > 0);
         out_queue_taken(&queue, lane, next.size);
@@ -187,6 +275,9 @@ int main(void)
         cmocka_unit_test(each_lane_keeps_its_order),
         cmocka_unit_test(answers_are_counted_until_they_are_on_the_socket),
         cmocka_unit_test(a_lost_connection_gives_back_all_of_its_answers),
+        cmocka_unit_test(small_answers_pass_a_large_one_that_has_begun),
+        cmocka_unit_test(no_more_parts_leave_than_the_peer_gave_credit_for),
+        cmocka_unit_test(a_peer_without_parts_gets_whole_frames),
         cmocka_unit_test(a_long_life_is_balanced),
     };
 

@@ -14,6 +14,7 @@ import unittest
 
 from client import Client, uuid7
 from cluster import BIN, Cluster, ClusterTest, free_port, wait_for
+from hostile import p99_limit_s
 from native import (CLIENT, COORDINATOR, FORBIDDEN, MESSAGE, NODE, ROUTER, Closed, Link, methods)
 
 METHODS = methods()
@@ -29,7 +30,6 @@ INTERNAL = {  # (who is asked, who asks): internal methods, told a second time.
     (COORDINATOR, ROUTER): {"GET_COORDINATOR_STATUS", "CHANGE_DEFINITION", "FIND_DEFINITIONS"},
 }
 ATTACK_S = 6
-LATENCY_FLOOR_S = 0.15
 
 
 def may_ask(asked, asker):
@@ -226,7 +226,7 @@ class HostileLinks(ClusterTest):
                     self.refused(reason, place, cert, **hello)
                     attempts += 1
                 rounds += 1
-        limit_s = max(3 * calm.p99_s(), LATENCY_FLOOR_S)
+        limit_s = p99_limit_s(calm.p99_s())
         print(f"{attempts} impostors refused; another caller's p99 {caller.p99_s():.3f} s, before "
               f"{calm.p99_s():.3f} s, of {len(caller.took_s)}", flush=True)
         self.assertEqual(caller.failed, [])

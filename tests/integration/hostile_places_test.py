@@ -12,8 +12,9 @@ import unittest
 import as_of
 from client import Client, RpcError, uuid7
 from cluster import Cluster, ClusterTest, free_port, wait_for
+from hostile_answers_test import ATTACK_S, Flood
 from hostile import (DATA, END_HEADERS, END_STREAM, HEADERS, PREFACE, SETTINGS, Raw, bearer, field,
-                     frame, issue_keys)
+                     frame, issue_keys, post)
 from native import CLIENT, REQUEST, RESPONSE, Link, methods
 
 MIB = 1 << 20
@@ -41,7 +42,7 @@ class HostilePlaces(ClusterTest):
     @classmethod
     def plan(cls):
         cls.native_port = free_port()
-        cluster = Cluster(nodes=1, shards=4, options={"router": {
+        cluster = Cluster(nodes=1, shards=4, options={"node": {"answers-size-max": ANSWERS_MAX}, "router": {
             "access": "keys", "in-flight-max": IN_FLIGHT_MAX, "register-rate": REGISTER_RATE,
             "answers-size-max": ANSWERS_MAX,
             "native-listen": f"127.0.0.1:{cls.native_port}", "bodies-size-max": 4 * NATIVE_BODIES}})
@@ -189,6 +190,35 @@ class HostilePlaces(ClusterTest):
             self.assertEqual(set(answers), {(1, True)})
             self.others_are_served()
             self.assertLess(self.cluster.router.resident_bytes() - before, 5 * NATIVE_BODIES)
+
+    # Large answers.
+
+    def big_profile(self, name):
+        player = f"{name}-{uuid7()}"
+        for section in range(4):
+            self.payer.update(player, None, {"name": f"s{section}", "replace": json.dumps("x" * 240_000)})
+        return player
+
+    def test_a_key_leaves_room_for_the_large_answers_of_others(self):
+        greedy, modest = self.big_profile("greedy"), self.big_profile("modest")
+        reader = Client(self.cluster.endpoint, self.modest)
+        request = post("/holdfast.v1.ProfileService/GetProfile", {"playerId": greedy, "include": ["sections"]},
+                       f"Authorization: Bearer {self.greedy}")
+        Client(self.cluster.endpoint, self.greedy).profile(greedy, include=["sections"])
+        refused, calls = [], 0
+        attack, end = Flood(self.cluster.port, request, 600, True), time.monotonic() + ATTACK_S
+        while time.monotonic() < end:
+            calls += 1
+            try:
+                reader.profile(modest, include=["sections"])
+            except RpcError as error:
+                refused.append(str(error))
+            time.sleep(0.01)
+        told = attack.wait()[1]
+        self.assertGreater(told.get(429, 0), 10)
+        print(f"{calls} large reads of another key, {len(refused)} refused; the attacker: {told}", flush=True)
+        self.assertGreater(calls, 20)
+        self.assertLessEqual(len(refused), calls // 20, refused[-1:])
 
     # Answers without a key.
 

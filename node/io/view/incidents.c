@@ -18,9 +18,8 @@ struct incidents {
     atomic_bool armed;
     pthread_mutex_t lock;
     uint64_t life, replica_id;
-    uint64_t last; /* Number of the newest; the first is 1. */
     uint64_t counts[INCIDENT_KINDS];
-    struct incident ring[INCIDENTS_MAX]; /* Incident n is at n % INCIDENTS_MAX. */
+    struct incident_ring ring;
 };
 
 struct incidents *incidents_new(uint64_t life, uint64_t replica_id)
@@ -29,6 +28,7 @@ struct incidents *incidents_new(uint64_t life, uint64_t replica_id)
 
     CHECK(life != 0);
     CHECK(pthread_mutex_init(&incidents->lock, NULL) == 0);
+    incident_ring_init(&incidents->ring);
     incidents->life = life;
     incidents->replica_id = replica_id;
     return incidents;
@@ -46,9 +46,8 @@ void incidents_add(struct incidents *incidents, const struct incident *incident)
 {
     CHECK(incident->kind > 0 && incident->kind < INCIDENT_KINDS);
     pthread_mutex_lock(&incidents->lock);
-    incidents->last++;
     incidents->counts[incident->kind]++;
-    incidents->ring[incidents->last % INCIDENTS_MAX] = *incident;
+    incident_ring_add(&incidents->ring, incident);
     pthread_mutex_unlock(&incidents->lock);
     /* A waiter that armed before it looked either saw this one, or is seen here. */
     if (atomic_load(&incidents->armed) && atomic_exchange(&incidents->armed, false))
@@ -98,23 +97,21 @@ static Holdfast__V1__Incident *message_of(struct arena *arena, const struct inci
 static void fill(struct incidents *incidents, uint64_t after, uint32_t page_size,
                  struct arena *arena, Holdfast__Internal__V1__ListNodeIncidentsResponse *response)
 {
-    uint64_t oldest = incidents->last < INCIDENTS_MAX ? 1 : incidents->last - INCIDENTS_MAX + 1;
+    const struct incident_slot *slot = incident_ring_after(&incidents->ring, after);
 
-    if (after + 1 < oldest) {
-        response->lost = oldest - 1 - after;
-        after = oldest - 1;
-    }
-    response->incidents = arena_alloc(arena, sizeof(void *) * (page_size + 1u));
-    while (after < incidents->last && response->n_incidents < page_size) {
-        Holdfast__V1__Incident *incident =
-            message_of(arena, &incidents->ring[++after % INCIDENTS_MAX]);
-        incident->replica_id = incidents->replica_id;
-        incident->number = after;
-        response->incidents[response->n_incidents++] = incident;
-    }
-    response->life = incidents->life;
     response->last = after;
-    response->more = after < incidents->last;
+    response->incidents = arena_alloc(arena, sizeof(void *) * (page_size + 1u));
+    while (slot != NULL && response->n_incidents < page_size) {
+        Holdfast__V1__Incident *incident = message_of(arena, &slot->incident);
+        incident->replica_id = incidents->replica_id;
+        incident->number = slot->number;
+        response->incidents[response->n_incidents++] = incident;
+        response->last = slot->number;
+        slot = incident_ring_next(&incidents->ring, slot);
+    }
+    response->lost = response->last - after - response->n_incidents;
+    response->life = incidents->life;
+    response->more = slot != NULL;
 }
 
 bool incidents_append(struct incidents *incidents, struct slice request, struct buf *out)
@@ -131,7 +128,7 @@ bool incidents_append(struct incidents *incidents, struct slice request, struct 
         page_size = PAGE_DEFAULT;
     pthread_mutex_lock(&incidents->lock);
     /* What was known of another life says nothing of this one. */
-    if (asked != NULL && asked->life == incidents->life && asked->after <= incidents->last)
+    if (asked != NULL && asked->life == incidents->life && asked->after <= incidents->ring.last)
         after = asked->after;
     fill(incidents, after, page_size, &arena, &response);
     pthread_mutex_unlock(&incidents->lock);

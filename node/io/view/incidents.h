@@ -1,7 +1,7 @@
 /*
- * incidents: the newest incidents of a node's shards, in a ring of fixed size, with a count of each
- * kind. Any worker's thread adds; the main thread lists. The lock is taken for one copy, and only
- * when something out of the ordinary happened. docs/incidents.md.
+ * incidents: the newest incidents of a node's shards (incident_ring.h), with a count of each kind.
+ * Any worker's thread adds; the main thread lists. The lock is taken for one copy, and only when
+ * something out of the ordinary happened. docs/incidents.md.
  */
 #ifndef NODE_IO_VIEW_INCIDENTS_H
 #define NODE_IO_VIEW_INCIDENTS_H
@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 #include "node/core/shard/incident.h"
+#include "node/io/view/incident_ring.h"
 #include "runtime/base/buf.h"
 
-#define INCIDENTS_MAX      4096u
 #define INCIDENTS_PAGE_MAX 1000u
 
 struct incidents;

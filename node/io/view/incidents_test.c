@@ -89,6 +89,50 @@ static void what_was_overwritten_is_told_as_lost(void **state)
     incidents_free(incidents);
 }
 
+static void add_by(struct incidents *incidents, const char *by, uint64_t count)
+{
+    struct incident incident = { .kind = INCIDENT_DUPLICATE_ATTEMPT, .unix_ms = 5 };
+
+    snprintf(incident.by, sizeof incident.by, "%s", by);
+    for (uint64_t i = 0; i < count; i++)
+        incidents_add(incidents, &incident);
+}
+
+static void one_key_overwrites_its_own_and_not_what_others_need(void **state)
+{
+    struct incidents *incidents = incidents_new(9, 7);
+    char by[64];
+    (void)state;
+
+    add_by(incidents, "", 100);
+    add_by(incidents, "system:mail/222222222222", 100);
+    add_by(incidents, "system:payments/111111111111", 3 * INCIDENTS_MAX);
+    for (uint64_t i = 0; i < 3 * INCIDENTS_MAX; i++) {
+        snprintf(by, sizeof by, "session:%llu", (unsigned long long)i);
+        add_by(incidents, by, 1);
+    }
+    page_t *page = list(incidents, 9, 0, 250);
+    assert_int_equal(page->incidents[0]->number, 1);
+    assert_int_equal(page->incidents[199]->number, 200);
+    assert_int_equal(page->lost, page->last - 250);
+    uint64_t seen = 250, lost = page->lost, after = page->last;
+    bool more = page->more;
+    done(page);
+    while (more) {
+        page = list(incidents, 9, after, 1000);
+        assert_int_equal(page->lost, page->last - after - page->n_incidents);
+        seen += page->n_incidents;
+        lost += page->lost;
+        after = page->last;
+        more = page->more;
+        done(page);
+    }
+    assert_int_equal(seen, INCIDENTS_MAX);
+    assert_int_equal(after, 6 * INCIDENTS_MAX + 200);
+    assert_int_equal(seen + lost, after);
+    incidents_free(incidents);
+}
+
 static void another_life_begins_at_its_oldest(void **state)
 {
     struct incidents *incidents = incidents_new(9, 7);
@@ -110,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_follow_each_other),
         cmocka_unit_test(what_was_overwritten_is_told_as_lost),
+        cmocka_unit_test(one_key_overwrites_its_own_and_not_what_others_need),
         cmocka_unit_test(another_life_begins_at_its_oldest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

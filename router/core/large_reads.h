@@ -1,0 +1,34 @@
+/*
+ * large_reads: what one caller may have on its way in large answers (DESIGN section 11). How large
+ * an answer is shows only when it comes, so a read is expected to be as large as those that its
+ * caller got lately by the same method. Past the caller's share a read is refused before a node is
+ * asked for it: the room for answers, at nodes and here, stays open to other callers. Pure.
+ */
+#ifndef ROUTER_CORE_LARGE_READS_H
+#define ROUTER_CORE_LARGE_READS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LARGE_READ_BYTES 65536u /* Shorter answers are not counted. */
+
+struct large_reads;
+
+struct large_read {
+    uint64_t caller;
+    uint32_t method;
+    uint32_t expected_bytes; /* Set by large_reads_begin. */
+};
+
+struct large_reads *large_reads_new(void);
+/* CHECK: none is under way. NULL is allowed. */
+void large_reads_free(struct large_reads *reads);
+/* False: with it the caller would have more than `share_bytes` on their way. One who has none may
+ * always read. */
+bool large_reads_begin(struct large_reads *reads, struct large_read *read, uint64_t share_bytes);
+/* Once for each that began. `came_bytes` is what it was answered with; 0: with no data. */
+void large_reads_end(struct large_reads *reads, const struct large_read *read, uint64_t came_bytes);
+/* What the caller has on its way. */
+uint64_t large_reads_held(const struct large_reads *reads, uint64_t caller);
+
+#endif

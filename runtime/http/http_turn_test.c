@@ -1,0 +1,106 @@
+#include "runtime/http/http_turn.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "runtime/base/check.h"
+
+#define LONG_BYTES 1200000u
+#define TURN       65536u
+#define LATE       16384u
+
+static uint8_t bytes[LONG_BYTES];
+static struct http_server server;
+
+static struct http_conn *conn_with(size_t size)
+{
+    struct http_conn *conn = mem_zalloc(sizeof *conn);
+
+    conn->server = &server;
+    buf_append(&conn->out, bytes, size);
+    return conn;
+}
+
+static void drop(struct http_conn *conn)
+{
+    buf_deinit(&conn->out);
+    buf_deinit(&conn->clear);
+    free(conn);
+}
+
+static size_t turn_of(struct http_conn *conn)
+{
+    size_t size = http_turn_take(conn).size;
+
+    http_turn_end(conn);
+    return size;
+}
+
+static void a_long_answer_goes_in_turns_and_in_order(void **state)
+{
+    struct http_conn *conn = conn_with(LONG_BYTES);
+    size_t came = 0;
+
+    (void)state;
+    while (came < LONG_BYTES) {
+        http_turn_begin(&server);
+        struct slice next = http_turn_take(conn);
+        assert_int_equal(next.size, LONG_BYTES - came < TURN ? LONG_BYTES - came : TURN);
+        assert_memory_equal(next.data, bytes + came, next.size);
+        came += next.size;
+        assert_int_equal(conn->out.size + conn->sending_left, LONG_BYTES - came);
+        assert_int_equal(conn->sending_left, conn->clear_left);
+        http_turn_end(conn);
+    }
+    assert_int_equal(conn->clear.capacity, 0);
+    drop(conn);
+}
+
+static void what_is_answered_meanwhile_follows(void **state)
+{
+    struct http_conn *conn = conn_with(TURN + 10);
+
+    (void)state;
+    http_turn_begin(&server);
+    assert_int_equal(turn_of(conn), TURN);
+    buf_append(&conn->out, bytes + 77, 20);
+    assert_int_equal(turn_of(conn), 10);
+    struct slice next = http_turn_take(conn);
+    assert_int_equal(next.size, 20);
+    assert_memory_equal(next.data, bytes + 77, 20);
+    assert_int_equal(conn->sending_left, 0);
+    drop(conn);
+}
+
+static void many_long_answers_leave_little_to_each_but_all_of_a_short_one(void **state)
+{
+    struct http_conn *conns[8], *small = conn_with(5000);
+
+    (void)state;
+    http_turn_begin(&server);
+    for (size_t i = 0; i < ARRAY_SIZE(conns); i++) {
+        conns[i] = conn_with(LONG_BYTES);
+        assert_int_equal(turn_of(conns[i]), i < 4 ? TURN : LATE);
+    }
+    assert_int_equal(turn_of(small), 5000);
+    http_turn_begin(&server);
+    assert_int_equal(turn_of(conns[7]), TURN);
+    for (size_t i = 0; i < ARRAY_SIZE(conns); i++)
+        drop(conns[i]);
+    drop(small);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_answer_goes_in_turns_and_in_order),
+        cmocka_unit_test(what_is_answered_meanwhile_follows),
+        cmocka_unit_test(many_long_answers_leave_little_to_each_but_all_of_a_short_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
