@@ -396,6 +396,63 @@ static void refuse_page(struct teller *t)
             "a page that may not be asked for is told");
 }
 
+/* What a filter of entries may say, and what is just too much. */
+static void refuse_filter(struct teller *t)
+{
+    static const Holdfast__V1__LedgerKind unknown[] = { (Holdfast__V1__LedgerKind)0,
+                                                        (Holdfast__V1__LedgerKind)15,
+                                                        (Holdfast__V1__LedgerKind)-1,
+                                                        (Holdfast__V1__LedgerKind)32 };
+    Holdfast__V1__ListEntriesRequest request = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
+    Holdfast__V1__LedgerKind kinds[17];
+    char name[34] = { 0 };
+    const char *field = "currency";
+
+    request.player_id = t->name;
+    request.kinds = kinds;
+    for (uint32_t i = 0; i < ARRAY_SIZE(kinds); i++)
+        kinds[i] = BANK_KIND(GRANT);
+    request.n_kinds = ARRAY_SIZE(kinds) - 1;
+    memset(name, 'x', sizeof name - 2);
+    request.currency = name;
+    (void)read_page(t, METHOD_LIST_ENTRIES, &request.base);
+    request.n_kinds = 1;
+    switch (rsim_between(t->sim, 0, 6)) {
+    case 0:
+        name[sizeof name - 2] = 'x';
+        break;
+    case 1:
+        request.n_kinds = ARRAY_SIZE(kinds);
+        field = "kinds";
+        break;
+    case 2:
+        kinds[0] = RSIM_PICK(t->sim, unknown);
+        field = "kinds[0]";
+        break;
+    case 3:
+        request.item_uid = text_lend("00");
+        field = "item_uid";
+        break;
+    case 4:
+        request.op_id = text_lend("never");
+        field = "op_id";
+        break;
+    case 5:
+        request.from_ms = -1;
+        field = "from_ms";
+        break;
+    default:
+        request.from_ms = 5;
+        request.to_ms = rsim_chance(t->sim, 50) ? 5 : -1;
+        field = "to_ms";
+    }
+    PROMISE(t->sim,
+            fixture_read(&t->b->f, METHOD_LIST_ENTRIES, &request.base) == NULL &&
+                t->b->f.error->code == CODE(INVALID_ARGUMENT) &&
+                strcmp(t->b->f.error->field, field) == 0,
+            "a filter with a wrong %s is taken", field);
+}
+
 void bank_read(struct bank *b)
 {
     static void (*const tells[])(struct teller *) = { tell_balances,     tell_items,   tell_entries,
@@ -412,6 +469,8 @@ void bank_read(struct bank *b)
             tells[k](&t);
         if (rsim_chance(b->sim, 10))
             refuse_page(&t);
+        if (rsim_chance(b->sim, 10))
+            refuse_filter(&t);
         if (rsim_chance(b->sim, 20))
             fixture_audit(&b->f, bank_players[i], "gold", &sums); /* The chain of hashes. */
     }

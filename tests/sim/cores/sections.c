@@ -55,6 +55,8 @@ static bool chance(struct writer *w, uint32_t per_hundred)
 
 static char *name_of(struct writer *w, uint32_t place)
 {
+    if (place < 2) /* The shortest. */
+        return text_lend(place == 0 ? "a" : "b");
     return arena_printf(&w->sim->arena, "s%02u", place);
 }
 
@@ -492,7 +494,7 @@ static void read_profile(struct writer *w)
     for (uint32_t i = 0; !all && i < 3; i++) {
         uint32_t place = (uint32_t)rsim_between(w->sim, 0, 7);
         wanted[place] = true;
-        words[request.n_include++] = arena_printf(&w->sim->arena, "sections.s%02u", place);
+        words[request.n_include++] = arena_printf(&w->sim->arena, "sections.%s", name_of(w, place));
     }
     bool items = request.n_include > 0 && chance(w, 30);
     bool mail = request.n_include > 0 && chance(w, 30);
