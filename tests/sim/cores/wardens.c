@@ -116,8 +116,6 @@ static void give(struct wards *w)
     struct ward_player *player = &w->players[item->player];
     if (to == item->player || player->held_for != NULL || w->players[to].held_for != NULL)
         return;
-    if (w->players[to].version == 0) /* A search goes by the players' own rows. */
-        return;
     request.player_id = player->id;
     request.to_player_id = w->players[to].id;
     request.op_id = fresh_op(w);
