@@ -327,6 +327,7 @@ static void what_could_double_something_is_refused(void **state)
     refused(w, "636f0001", &end, "other_end");
     assert_false(on(w, 0)->recorded);
     assert_null(channel(w, 0, 0));
+    assert_null(channel(w, 0, FIXTURE_SHARDS)); /* There are no so many. */
 }
 
 /* As another program might have logged it: no check stood before it. */

@@ -1,7 +1,8 @@
 /*
  * A page of players, looked through for what the audit has too much of: items of some buckets, in
  * inventories, mailboxes and the escrow of transactions; balances that are not what the ledger
- * says. Outboxes are left out: a cut counts once everything that was in them is settled.
+ * says. A player who only got mail has a mailbox and no row beside it. Outboxes are left out: a
+ * cut counts once everything that was in them is settled.
  *
  * A page ends with the player that made it long enough, so it is one step of bounded length.
  */
@@ -40,8 +41,10 @@ struct search {
     struct read_context *context;
     const search_request *request;
     search_response *response;
-    struct player *players;
+    struct player *players; /* In the order of their ids; room for PLAYERS_MAX. */
     uint32_t player_count;
+    struct slice *mailboxes; /* Likewise: whose they are. */
+    uint32_t mailbox_count;
     uint32_t ranges, ledgers;
     size_t item_room, wallet_room;
     const struct player *player; /* Whose goods are looked at. */
@@ -57,6 +60,16 @@ static bool take_player(void *user, struct slice key, struct slice value)
     /* The call that needs an unreadable one contains it; its name is for the cursor. */
     if (player_decode(arena_copy(arena, value), entity, arena, player) != ERR_OK)
         player_init(player, entity);
+    return true;
+}
+
+static bool take_mailbox(void *user, struct slice key, struct slice value)
+{
+    struct search *search = user;
+
+    (void)value;
+    search->mailboxes[search->mailbox_count++] =
+        arena_copy(search->context->arena, (struct slice){ key.data + 1, key.size - 1 });
     return true;
 }
 
@@ -265,18 +278,57 @@ static err check(struct read_context *context, const search_request *request)
     return ERR_OK;
 }
 
-static err players_read(struct search *search)
+/* Both lists in one; what is behind the first PLAYERS_MAX is of the next page. */
+static void join_mailboxes(struct search *search)
+{
+    struct player *joined = arena_alloc(search->context->arena, sizeof *joined * PLAYERS_MAX);
+    uint32_t count = 0, row = 0, box = 0;
+
+    while (count < PLAYERS_MAX && (row < search->player_count || box < search->mailbox_count)) {
+        int order = row == search->player_count ? 1
+                    : box == search->mailbox_count
+                        ? -1
+                        : slice_compare(search->players[row].entity, search->mailboxes[box]);
+        if (order > 0) {
+            player_init(&joined[count++], search->mailboxes[box++]);
+            continue;
+        }
+        joined[count++] = search->players[row++];
+        box += order == 0;
+    }
+    search->players = joined;
+    search->player_count = count;
+}
+
+/* All rows of one table from the cursor on, at most PLAYERS_MAX. */
+static err range_read(struct search *search,
+                      void (*row_key)(struct row_key *ret_key, struct slice entity),
+                      bool (*take)(void *, struct slice, struct slice))
 {
     struct read_context *context = search->context;
     struct row_key prefix, after;
 
-    row_key_player(&prefix, SLICE_LITERAL(PLAYER_PREFIX));
+    row_key(&prefix, SLICE_LITERAL(PLAYER_PREFIX));
     after = prefix;
     if (search->request->cursor[0] != 0)
-        row_key_player(&after, entity_of_player(context->arena, search->request->cursor));
+        row_key(&after, entity_of_player(context->arena, search->request->cursor));
     struct state_range range = { row_key_slice(&prefix), row_key_slice(&after), PLAYERS_MAX };
-    search->players = arena_alloc(context->arena, sizeof *search->players * PLAYERS_MAX);
-    return state_range_visit(context->state, &range, context->need, take_player, search);
+    return state_range_visit(context->state, &range, context->need, take, search);
+}
+
+static err players_read(struct search *search)
+{
+    struct arena *arena = search->context->arena;
+
+    search->players = arena_alloc(arena, sizeof *search->players * PLAYERS_MAX);
+    search->mailboxes = arena_alloc(arena, sizeof *search->mailboxes * PLAYERS_MAX);
+    err rows = range_read(search, row_key_player, take_player);
+    if (search->request->n_buckets == 0)
+        return rows;
+    err boxes = range_read(search, row_key_mailbox, take_mailbox);
+    if (rows == ERR_OK && boxes == ERR_OK)
+        join_mailboxes(search);
+    return rows != ERR_OK ? rows : boxes;
 }
 
 static bool page_is_full(const struct search *search)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "holdfast/v1/inventory.pb-c.h"
+#include "holdfast/v1/mailbox.pb-c.h"
 #include "node/core/player/totals.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
@@ -148,12 +149,95 @@ static void pages_together_name_every_player_once(void **state)
     assert_int_equal(pages, 3);
 }
 
+/* Who only got mail has no row beside the mailbox. */
+static void an_item_in_the_mailbox_of_a_player_who_did_nothing_is_found(void **state)
+{
+    Holdfast__V1__TransferItemsRequest give = HOLDFAST__V1__TRANSFER_ITEMS_REQUEST__INIT;
+    search_request request = HOLDFAST__INTERNAL__V1__AUDIT_SEARCH_REQUEST__INIT;
+    static const char *const others[] = { "ann", "zoe" };
+    struct fixture one, *f = &one;
+    uint8_t uids[2][ITEM_UID_BYTES];
+    uint32_t buckets[2];
+
+    (void)state;
+    fixture_init_shard(f, 0, 1);
+    for (int i = 0; i < 2; i++) {
+        char text[ITEM_UID_TEXT_SIZE], *uid = text;
+        mint(f, "bob", uids[i]);
+        item_uid_print(uids[i], text);
+        buckets[i] = totals_bucket_of(uids[i]);
+        give.player_id = text_lend("bob");
+        give.to_player_id = text_lend(others[i]);
+        give.op_id = fixture_op_id(f);
+        give.authority = text_lend("unheld");
+        give.item_uids = &uid;
+        give.n_item_uids = 1;
+        assert_non_null(fixture_mutate(f, METHOD_TRANSFER_ITEMS, &give.base));
+    }
+    request.buckets = buckets;
+    request.n_buckets = 2;
+    for (int restarted = 0; restarted < 2; restarted++) {
+        const search_response *found = fixture_read(f, METHOD_AUDIT_SEARCH, &request.base);
+        assert_non_null(found);
+        assert_int_equal(found->n_items, 2);
+        for (int i = 0; i < 2; i++)
+            assert_string_equal(found->items[i]->player_id, others[i]);
+        assert_string_equal(found->next_cursor, "");
+        fixture_restart(f);
+    }
+    fixture_deinit(f);
+}
+
+/* Players with a row of their own and players with a mailbox alone, in one order. */
+static void pages_go_through_mailboxes_and_rows_together(void **state)
+{
+    Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
+    search_request request = HOLDFAST__INTERNAL__V1__AUDIT_SEARCH_REQUEST__INIT;
+    struct fixture one, *f = &one;
+    uint32_t bucket = 0;
+    char cursor[128] = "", last[16] = "";
+    int pages = 0;
+
+    (void)state;
+    fixture_init_shard(f, 0, 1);
+    for (uint32_t i = 0; i < 300; i++) {
+        char player[16];
+        (void)snprintf(player, sizeof player, "p%03u", i);
+        mail.player_id = text_lend("a");
+        mail.to_player_id = player;
+        mail.op_id = fixture_op_id(f);
+        mail.authority = text_lend("unheld");
+        mail.text = text_lend("hello");
+        if (i % 3 == 0)
+            assert_non_null(fixture_grant(f, player, "unheld", 1));
+        if (i % 3 != 1)
+            assert_non_null(fixture_mutate(f, METHOD_SEND_MAIL, &mail.base));
+    }
+    request.buckets = &bucket;
+    request.n_buckets = 1;
+    do {
+        fixture_checkpoint(f);
+        fixture_evict(f, 0);
+        request.cursor = cursor;
+        const search_response *found = fixture_read(f, METHOD_AUDIT_SEARCH, &request.base);
+        assert_non_null(found);
+        assert_true(found->next_cursor[0] == 0 || strcmp(last, found->next_cursor) < 0);
+        (void)snprintf(cursor, sizeof cursor, "%s", found->next_cursor);
+        (void)snprintf(last, sizeof last, "%s", found->next_cursor);
+        assert_true(++pages < 40);
+    } while (cursor[0] != 0);
+    assert_true(pages >= 200 / 24); /* A page looks into so many mailboxes. */
+    fixture_deinit(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(an_item_of_a_bad_bucket_is_found_with_all_its_holders),
         FIXTURE_TEST(a_balance_that_its_ledger_did_not_leave_is_found),
         FIXTURE_TEST(pages_together_name_every_player_once),
+        cmocka_unit_test(an_item_in_the_mailbox_of_a_player_who_did_nothing_is_found),
+        cmocka_unit_test(pages_go_through_mailboxes_and_rows_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

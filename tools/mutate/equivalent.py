@@ -22,7 +22,7 @@ def keys(known, line_text):
     seen, found = {}, {}
     for one in known:
         key = (one.file, one.function, one.operator, squeeze(line_text(one.file, one.line)),
-               f"{squeeze(one.old)} => {squeeze(one.new)}")
+               squeeze(f"{one.old} => {one.new}"))  # What is left out becomes nothing: `old =>`.
         seen[key] = seen.get(key, 0) + 1
         found[one.name] = key if seen[key] == 1 else (*key[:-1], f"{key[-1]} #{seen[key]}")
     return found

@@ -64,6 +64,12 @@ def core_judge(program, core, first, count):
                  True, alone=True)
 
 
+def mergeable_judge(program, first, count):
+    """Seeds of the mergeable class alone (tests/sim/mergeable), a handful at a time."""
+    return Judge(f"mergeable seeds {first} to {first + count - 1}",
+                 [str(program), "--first", str(first), "--seeds", str(count), "--no-reach"], True, alone=True)
+
+
 def limited(command, cpu_s):
     """The command under limits of processor time (of each process), memory and core files, behind other work."""
     whole = max(1, int(cpu_s + 0.999))

@@ -301,6 +301,10 @@ class EquivalentTest(Folder):
         line = f"{NAME}\tsubject\tloop\tfor (int i = 0; i < a; i++) {{\ti < a => i <= a\tfor this test\n"
         self.assertEqual(list(self.marked("# why\n\n" + line).values()), ["for this test"])
 
+    def test_a_statement_that_is_left_out_becomes_nothing(self):
+        line = f"{NAME}\tsubject\tstatement\tsum += b;\tsum += b; =>\tfor this test\n"
+        self.assertEqual(list(self.marked(line).values()), ["for this test"])
+
     def test_a_line_that_names_no_mutant_is_told_with_the_nearest(self):
         line = f"{NAME}\tsubject\tloop\tfor (int j = 0; j < a; j++) {{\tj < a => j <= a\tfor this test\n"
         with self.assertRaisesRegex(equivalent.Stale, r"equivalent:1: no such mutant: .*j < a.*did you mean .*i < a => i <= a"):

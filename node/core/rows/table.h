@@ -31,7 +31,7 @@
     /* entity, 0, mail id -> mail. */ \
     X(MAIL,        mail,        'b', FIRST,  UID,  ENTITY, YES, USE,    LOAD,   ROWS) \
     /* entity -> count of its mail. */ \
-    X(MAILBOX,     mailbox,     'h', REST,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    X(MAILBOX,     mailbox,     'h', REST,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* uuid v7 (16), entity -> outcome. Sorts by time. */ \
     X(OPERATION,   operation,   'o', UUID,   NONE, ALWAYS, NO,  AGE,    ABOVE,  DATED) \
     /* entity, 0, typed op id -> outcome. As long-lived as the ledger, but for `key:` ids. */ \

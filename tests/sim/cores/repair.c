@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "idl/error_code.h"
+#include "idl/limit.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture_shards.h"
+#include "runtime/base/check.h"
 #include "runtime/base/hex.h"
 #include "tests/sim/cores/life.h"
 
@@ -360,8 +362,10 @@ static void works_again(struct ward *w)
             "a grant is refused");
     if (!w->has_ledger && w->items == 0)
         fixture_audit(f, w->player, "gold", &sums);
+    (void)applier_take_damage(f->applier); /* Of before. */
     (void)fixture_pass(f, 700000);
-    PROMISE(w->sim, !fixture_is_quarantined(f, w->player), "damage is found again");
+    PROMISE(w->sim, applier_take_damage(f->applier) == NULL, "damage is found again");
+    PROMISE(w->sim, !fixture_is_quarantined(f, w->player), "the player is held again");
     if (!w->has_ledger && w->items == 0) {
         fixture_audit(f, w->player, "gold", &sums);
         PROMISE(w->sim, sums.reserved == 0, "a reservation never ends");
@@ -398,6 +402,35 @@ static void refusals(struct ward *w)
     w->sim->counts.repairs_refused++;
 }
 
+/* Balances that are stated: of the policy, and within its bounds. */
+static void refuse_balance(struct ward *w)
+{
+    static const struct {
+        const char *currency;
+        int64_t amount;
+        const char *field;
+    } wrong[] = {
+        { "gold", -1, "balances[\"gold\"].amount" },
+        { "debt", -51, "balances[\"debt\"].amount" },
+        { "gold", LIMIT_AMOUNT + 1, "balances[\"gold\"].amount" },
+        { "silver", 1, "balances[\"silver\"].currency" },
+    };
+    uint64_t at = rsim_between(w->sim, 0, ARRAY_SIZE(wrong) - 1);
+    repair_request *request = fixture_repair_request(&w->life.f, w->player);
+    Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
+
+    amount.currency = text_lend(wrong[at].currency);
+    amount.amount = wrong[at].amount;
+    request->rebuild = true;
+    request->balances = amounts;
+    request->n_balances = 1;
+    refused(w, fixture_mutate(&w->life.f, METHOD_REPAIR_PLAYER, &request->base),
+            CODE(INVALID_ARGUMENT));
+    PROMISE(w->sim, strcmp(w->life.f.error->field, wrong[at].field) == 0, "about %s",
+            w->life.f.error->field);
+}
+
 void room_repair(struct rsim *sim)
 {
     struct ward *w = arena_zalloc(&sim->arena, sizeof *w);
@@ -430,6 +463,7 @@ void room_repair(struct rsim *sim)
     }
     check_told(w);
     refusals(w);
+    refuse_balance(w);
     w->life.f.now_ms += rsim_between(sim, 1000, 5000);
     if (rsim_chance(sim, 50)) {
         repair_response *told = repair(w, rebuild, true);

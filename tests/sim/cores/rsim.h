@@ -45,7 +45,11 @@
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
     X(restores_resumed) X(parts_refused) X(documents_refused) X(documents_merged) X(documents_stepped) \
-    X(ids_refused)
+    X(ids_refused) X(bank_writes) X(bank_refusals) X(bank_faults) X(bank_repeated) X(bank_mismatches) \
+    X(bank_expiries) X(bank_reads) X(edits_done) X(edits_refused) X(profiles_filled) \
+    X(sessions_started) X(sessions_asked_for) X(sessions_refused) X(sessions_ended) X(sessions_due) \
+    X(ids_decided) X(ids_turned_down) X(ids_sealed) X(ids_forgotten) \
+    X(wards_held) X(wards_searched) X(wards_policies)
 /* clang-format on */
 
 struct rsim_counts {
@@ -89,7 +93,8 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
     X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
 #define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead)
-#define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts)
+#define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts) X(bank) X(sections) X(sessions) \
+    X(ids) X(wardens)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)

@@ -116,6 +116,23 @@ static void judge_write(struct msim *sim, const struct merge_write *write,
     PROMISE(sim, own == set, "a write of %u values leaves %u", set, own);
 }
 
+/* What a replica has just told a caller, it knows; but for what it has of the caller alone, who
+ * saw more than this replica when it wrote. */
+static void judge_token(struct msim *sim, const struct node *node, const struct session *session,
+                        bool wrote)
+{
+    struct merge_record record;
+
+    if (session->token.size == 0)
+        return;
+    err e = merge_read(node->replica, sim->keys[session->key], buf_slice(&session->token), &record);
+
+    PROMISE(sim, e == ERR_OK || (wrote && e == ERR_NEED),
+            "a context is refused where it was told: %s", err_name(e));
+    if (e == ERR_OK)
+        merge_record_deinit(&record);
+}
+
 static void write_at(struct msim *sim, struct node *node, const struct merge_write *write,
                      struct session *session)
 {
@@ -148,6 +165,7 @@ static void write_at(struct msim *sim, struct node *node, const struct merge_wri
         session->token = token;
         if (e != ERR_OK)
             forget(session);
+        judge_token(sim, node, session, true);
     } else {
         count_refusal(sim, e, &refusal);
         if (e == ERR_STALE_EPOCH)
@@ -235,6 +253,7 @@ static void call_read(struct msim *sim)
     if (merge_token_of(node->replica, sim->keys[session->key], &record, (struct slice){ 0 },
                        &session->token) != ERR_OK)
         forget(session);
+    judge_token(sim, node, session, false);
     merge_record_deinit(&record);
 }
 
