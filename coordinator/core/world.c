@@ -347,6 +347,7 @@ static size_t tell_known(struct world *world, const struct coord_call *call, uin
         holdfast__internal__v1__known_shard__init(&known[i]);
         known[i].shard = i;
         known[i].epoch = world->epochs_known[call->node % 16][i];
+        known[i].owner = world->owners_known[call->node % 16][i];
         known[i].config = world->configs_known[call->node % 16][i];
         known[i].mute = world->mute_node == call->node;
         known[i].members = &world->holder;
@@ -375,7 +376,6 @@ static void answer_call(struct world *world, const struct coord_call *call)
                                                 .body = { bytes, size } });
         return;
     }
-
     if (call->node == world->deaf_node)
         status = WIRE_UNKNOWN;
     else if (world_shard(world, call->shard).owner != call->node)

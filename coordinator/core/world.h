@@ -71,6 +71,7 @@ struct world {
     uint64_t holder;                             /* It says that a record named it, and it alone. */
     uint64_t mute_node;                          /* It lost what it knew of every shard. */
     uint64_t epochs_known[16][WORLD_CUT_SHARDS]; /* By node, of each shard; 0: nothing. */
+    uint64_t owners_known[16][WORLD_CUT_SHARDS]; /* Under those epochs; 0: it does not say. */
     uint64_t configs_known[16][WORLD_CUT_SHARDS]; /* Likewise. */
     uint64_t member_lag;                          /* What owners say of members. */
     const char *version;                          /* Of nodes that register; NULL: "test". */
