@@ -92,7 +92,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
     X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
 #define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead) \
-    X(timings) X(turns) X(budgets) X(loads) X(vouched) X(damages)
+    X(timings) X(turns) X(budgets) X(loads) X(vouched) X(damages) X(late)
 #define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
