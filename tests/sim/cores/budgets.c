@@ -311,6 +311,36 @@ static void periods(struct rsim *sim)
     pace_free(p);
 }
 
+/* A cut that some shard never takes is given up after audit_timeout_ms, and another one begins. */
+static void cuts_given_up(struct rsim *sim)
+{
+    struct pace *p = pace_new(sim);
+    struct coord_limits *limits = &p->world->limits;
+    uint32_t deaf = (uint32_t)rsim_between(sim, 1, 3), period_ms;
+
+    limits->audit_interval_ms = (uint32_t)rsim_between(sim, 50, 200);
+    limits->audit_timeout_ms = (uint32_t)rsim_between(sim, 100, 200);
+    pace_begin(p);
+    period_ms = limits->audit_interval_ms > limits->audit_timeout_ms ? limits->audit_interval_ms
+                                                                     : limits->audit_timeout_ms;
+    p->world->deaf_node = deaf;
+    pace_run(p, period_ms + 5); /* A cut that began before ends. */
+    pace_clear(p);
+    pace_run(p, 3 * period_ms + 5);
+    for (uint32_t i = 0; i < PACE_SHARDS; i++) {
+        if (world_shard(p->world, i).owner == deaf)
+            continue;
+        for (uint32_t n = 1; n < 3; n++)
+            PROMISE(sim,
+                    pace_called_ms(p, METHOD_TAKE_CUT, i, n) -
+                            pace_called_ms(p, METHOD_TAKE_CUT, i, n - 1) ==
+                        period_ms,
+                    "cuts that are given up are not %u ms apart", period_ms);
+    }
+    PROMISE(sim, world_stats(p->world).audit_imbalance == 0, "a cut that is given up tells much");
+    pace_free(p);
+}
+
 /* A node that did not say what it knows is asked again after word_retry_ms, one that did is not. */
 static void words(struct rsim *sim)
 {
@@ -372,6 +402,7 @@ void room_budgets(struct rsim *sim)
     changes_at_once(sim);
     removed_kept(sim);
     periods(sim);
+    cuts_given_up(sim);
     words(sim);
     left_behind(sim);
 }

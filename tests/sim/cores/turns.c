@@ -263,6 +263,52 @@ static void calm(struct rsim *sim)
     pace_free(p);
 }
 
+/* A node that was claimed against is handed nothing for rebalance_shun_ms, and then it is; a new
+ * life of it is a new beginning. */
+static void shunned(struct rsim *sim)
+{
+    struct pace *p = pace_new(sim);
+    uint32_t shun_ms = (uint32_t)rsim_between(sim, 100, 300);
+    bool restarts = rsim_chance(sim, 30);
+    uint64_t claimed_ms, last_ms = 0;
+
+    p->world->limits.rebalance = 1;
+    p->world->limits.rebalance_up_ms = 10;
+    p->world->limits.rebalance_shun_ms = shun_ms;
+    p->world->limits.rebalance_period_ms = 10;
+    p->world->limits.claim_calm_ms = 50;
+    pace_begin(p);
+    struct claim claim = claim_of(p);
+
+    /* It loses all that it owns. */
+    for (uint32_t i = 0; i < PACE_SHARDS; i++) {
+        if (world_shard(p->world, i).owner != claim.owner)
+            continue;
+        world_report(p->world, claim.others[0], i, "silent", 1);
+        world_report(p->world, claim.others[1], i, "silent", 1);
+    }
+    claimed_ms = pace_now(p);
+    PROMISE(sim, world_owned(p->world, claim.owner) == 0, "a silent owner keeps a shard");
+    if (restarts) {
+        pace_run(p, 20);
+        world_node_down(p->world, claim.owner);
+        world_node_up(p->world, claim.owner, 2);
+        pace_run(p, 2100); /* It may just have been looked at. */
+        PROMISE(sim, world_owned(p->world, claim.owner) > 0, "a node that restarted is shunned");
+        pace_free(p);
+        return;
+    }
+    pace_run(p, shun_ms - 1);
+    PROMISE(sim, world_owned(p->world, claim.owner) == 0, "handed a shard after %llu of %u ms",
+            (unsigned long long)(pace_now(p) - claimed_ms), shun_ms);
+    pace_run(p, 2100);
+    PROMISE(sim, world_owned(p->world, claim.owner) == 2,
+            "a node that is shunned no more owns %u shards", world_owned(p->world, claim.owner));
+    (void)moves_of(p, PACE_SHARDS, &last_ms);
+    PROMISE(sim, last_ms >= claimed_ms + shun_ms, "handed a shard too early");
+    pace_free(p);
+}
+
 static void say_full(struct pace *p, uint64_t id)
 {
     Holdfast__Internal__V1__ReportOwnerRequest report =
@@ -442,6 +488,7 @@ void room_turns(struct rsim *sim)
     drained(sim);
     claimed(sim);
     calm(sim);
+    shunned(sim);
     full(sim);
     aborted(sim);
     joined(sim);
