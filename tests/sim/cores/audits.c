@@ -90,6 +90,8 @@ static void settled_check(struct books *b, const bool *contained_before)
         PROMISE(b->sim, !newly || wrong, "a player of shard %u is held back for nothing", i);
         PROMISE(b->sim, !newly || w->rich[i] != 0 || w->holds[i],
                 "the player of shard %u is held back, who holds nothing too much", i);
+        PROMISE(b->sim, w->contained[i] || (!rich && !holder),
+                "the player of shard %u holds too much, and goes on", i);
         if ((rich || holder) && b->sim->seed % 2 == 0)
             b->sim->counts.players_contained += w->contained[i];
     }

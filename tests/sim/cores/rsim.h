@@ -44,7 +44,7 @@
     X(writes_retried) X(handovers_timed) X(claims_timed) X(joins_timed) X(repairs_timed) \
     X(loads_exchanged) X(changes_vouched) X(changes_unvouched) X(records_doubted) \
     X(replicas_sent_away) X(replicas_back) X(owners_spared) \
-    X(spans_full) X(answers_timed) X(terms_ended)
+    X(spans_full) X(answers_timed) X(terms_ended) X(wishes_judged)
 #define RSIM_NODE_REACH(X) \
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \

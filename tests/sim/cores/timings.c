@@ -213,6 +213,58 @@ static void two_waves(struct rsim *sim)
     pace_free(p);
 }
 
+static void held_since_check(struct pace *p, uint32_t server, uint64_t at_ms, uint64_t since_ms)
+{
+    const struct pace_write *write = pace_write_of(p, CLUSTER_KEY_SERVER_KNOWN, FIRST + server);
+
+    PROMISE(p->sim, write != NULL && !write->expiring, "server %u is not part of the hold", server);
+    PROMISE(p->sim, write->at_ms == at_ms && write->held_ms == since_ms + p->world->clock_ms,
+            "server %u is part of the hold %lld ms late, since %lld ms after its beginning", server,
+            (long long)(write->at_ms - at_ms),
+            (long long)(write->held_ms - since_ms - p->world->clock_ms));
+}
+
+/* One that vanished more than server_window_ms before a hold is not part of it; one that vanishes
+ * during the hold joins it after as long, and goes with the others. */
+static void beside_a_hold(struct rsim *sim)
+{
+    struct pace *p = many_new(sim);
+    struct coord_limits *limits = &p->world->limits;
+    uint32_t window_ms = limits->server_window_ms, many = (uint32_t)rsim_between(sim, 3, 5);
+    uint64_t ahead_ms = rsim_about(sim, window_ms), first_ms, hold_ms, last_ms;
+
+    limits->server_hold_percent = 1;
+    limits->server_hold_min = many;
+    limits->server_settle_ms = 3 * window_ms;
+    limits->server_hold_ms_max = 8 * window_ms;
+    pace_begin(p);
+    up(p, 20);
+    gone(p, 0, 1);
+    first_ms = pace_now(p) + 1;
+    pace_run(p, ahead_ms);
+    gone(p, 1, many);
+    hold_ms = pace_now(p) + 1;
+    pace_run(p, rsim_between(sim, 1, 3 * window_ms));
+    gone(p, many + 1, 1);
+    last_ms = pace_now(p) + 1;
+    pace_run(p, hold_ms + limits->server_hold_ms_max + 2 - pace_now(p));
+    for (uint32_t i = 1; i <= many; i++) {
+        held_since_check(p, i, hold_ms, hold_ms);
+        marked_check(p, i, hold_ms + limits->server_hold_ms_max, "held");
+    }
+    if (ahead_ms <= window_ms)
+        held_since_check(p, 0, hold_ms, hold_ms);
+    marked_check(p, 0,
+                 ahead_ms <= window_ms ? hold_ms + limits->server_hold_ms_max
+                                       : first_ms + limits->server_settle_ms,
+                 "vanished before");
+    held_since_check(p, many + 1, last_ms + window_ms + 1, hold_ms);
+    marked_check(p, many + 1, hold_ms + limits->server_hold_ms_max, "vanished afterwards");
+    PROMISE(sim, world_stats(p->world).server_holds == 1, "one hold is told %llu times",
+            (unsigned long long)world_stats(p->world).server_holds);
+    pace_free(p);
+}
+
 /* A mark that etcd refuses, since the server lives there, is tried again after txn_retry_ms; what
  * was never answered is sent again, the same, after as long. */
 static void refused_marks(struct rsim *sim)
@@ -256,5 +308,6 @@ void room_timings(struct rsim *sim)
     many_servers(sim);
     many_servers(sim);
     two_waves(sim);
+    beside_a_hold(sim);
     refused_marks(sim);
 }

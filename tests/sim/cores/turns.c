@@ -7,6 +7,7 @@
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/shard_change.h"
 #include "tests/sim/cores/pace.h"
 
 /* Of writes that give the shard, or any (PACE_SHARDS), to another owner. */
@@ -438,6 +439,91 @@ static void joined(struct rsim *sim)
     pace_free(p);
 }
 
+/* Of the members of `from` those that `to` has not. */
+static uint32_t missing_in(const uint64_t *from, uint32_t from_count, const uint64_t *to,
+                           uint32_t to_count)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < from_count; i++)
+        count += !replica_is_among(to, to_count, from[i]);
+    return count;
+}
+
+/* Members come and go one at a time, and no step has fewer than the least of both ends. */
+static void steps_check(struct pace *p, uint32_t shard, uint32_t least)
+{
+    for (uint32_t i = 0; i < p->write_count; i++) {
+        const struct shard_record *r = &p->writes[i].shard;
+
+        if (p->writes[i].kind != CLUSTER_KEY_SHARD || p->writes[i].id != shard)
+            continue;
+        PROMISE(p->sim, r->member_count >= least, "%u members in between", r->member_count);
+        if (r->phase != SHARD_JOINT)
+            continue;
+        PROMISE(p->sim,
+                missing_in(r->members, r->member_count, r->new_members, r->new_member_count) <= 1 &&
+                    missing_in(r->new_members, r->new_member_count, r->members, r->member_count) <=
+                        1,
+                "two members change at a time");
+    }
+}
+
+/* What an operator wished comes true, a step at a time, if those who are to come can; or the wish
+ * is given up with the first who cannot. */
+static void wished(struct rsim *sim)
+{
+    struct pace *p = pace_new(sim);
+    uint32_t shard = (uint32_t)rsim_between(sim, 0, PACE_SHARDS - 1), trouble;
+    struct shard_wish wish = { .member_count = (uint32_t)rsim_between(sim, 3, 5) };
+    uint64_t ids[] = { 1, 2, 3, 4, 5 };
+    bool possible = true;
+
+    pace_begin(p);
+    world_node_up(p->world, 4, 1);
+    world_node_up(p->world, 5, 1);
+    trouble = (uint32_t)rsim_between(sim, 0, 5);
+    if (trouble == 1)
+        world_node_down(p->world, 5);
+    else if (trouble == 2)
+        world_wish_node(p->world, 5, NODE_DRAIN);
+    else if (trouble == 3)
+        world_wish_node(p->world, 5, NODE_REMOVE);
+    else if (trouble == 4)
+        world_node_damaged(p->world, 5, 1, (shard + 1) % PACE_SHARDS);
+    else if (trouble == 5)
+        say_full(p, 5);
+    for (uint32_t i = 0; i < wish.member_count; i++) {
+        uint32_t at = (uint32_t)rsim_between(sim, i, 4);
+        uint64_t id = ids[at];
+
+        ids[at] = ids[i];
+        ids[i] = wish.members[i] = id;
+        possible = possible && (id != 5 || trouble == 0);
+    }
+    pace_run(p, 3);
+    world_wish_shard(p->world, shard, &wish);
+    pace_run(p, 800);
+    struct shard_record after = world_shard(p->world, shard);
+
+    PROMISE(sim, !world_has(p->world, cluster_key_shard_wish(PACE_CLUSTER, shard)),
+            "a wish is neither done nor given up");
+    PROMISE(sim, !shard_change_is_open(&after) && after.member_count >= 3,
+            "a wish leaves %u members", after.member_count);
+    if (possible)
+        PROMISE(
+            sim,
+            after.member_count == wish.member_count &&
+                missing_in(after.members, after.member_count, wish.members, wish.member_count) == 0,
+            "a wish that is possible does not come true");
+    else
+        PROMISE(sim, !replica_is_among(after.members, after.member_count, 5),
+                "a node that may not come holds a shard");
+    steps_check(p, shard, 3);
+    sim->counts.wishes_judged++;
+    pace_free(p);
+}
+
 /* ---- repairs ---- */
 
 /* A damaged replica is sent away once all members are up for repair_wait_ms, the others are near,
@@ -492,5 +578,6 @@ void room_turns(struct rsim *sim)
     full(sim);
     aborted(sim);
     joined(sim);
+    wished(sim);
     repaired(sim);
 }
