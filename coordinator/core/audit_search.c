@@ -47,9 +47,16 @@ void search_drop(struct coord *coord)
 
 void search_balanced(struct coord *coord)
 {
-    /* A containment goes on: the damage was seen, even if it has been put right since. */
-    if (coord->audit.search.state != SEARCH_CONTAIN)
+    struct audit_search *search = &coord->audit.search;
+
+    if (search->state != SEARCH_CONTAIN) {
         search_drop(coord);
+        return;
+    }
+    /* A containment goes on: the damage was seen, even if it has been put right since. The same
+     * sum after it is another damage, and is searched for again. */
+    search->known = false;
+    search->tries = 0;
 }
 
 /* ---- start ---- */

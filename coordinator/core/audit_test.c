@@ -123,6 +123,29 @@ static void a_wallet_that_is_not_its_ledger_is_contained(void **state)
     world_free(world);
 }
 
+/* The first is put right while its player cannot be held back yet. The sums of the second are the
+ * same: they are known, and of another damage. */
+static void the_same_sum_again_is_searched_for_again(void **state)
+{
+    struct world *world = ready_world();
+    (void)state;
+
+    world_run(world, 3000);
+    world->uncontainable = true;
+    world->gold[3] = world->rich[3] = 7;
+    world_run(world, 4000);
+    world->gold[3] = world->rich[3] = 0;
+    world_run(world, 4000);
+    assert_int_equal(world_stats(world).audit_imbalance, 0);
+    world->gold[5] = world->rich[5] = 7;
+    world_run(world, 4000);
+    world->uncontainable = false;
+    world_run(world, 6000);
+    assert_true(world->contained[3] && world->contained[5]);
+    assert_int_equal(world_stats(world).audit_searches, 2);
+    world_free(world);
+}
+
 static void another_coordinator_searches_again_and_contains_nobody_twice(void **state)
 {
     struct world *world = ready_world();
@@ -213,6 +236,7 @@ int main(void)
         cmocka_unit_test(the_only_holder_of_what_was_consumed_is_contained),
         cmocka_unit_test(holders_who_do_not_account_for_the_sums_are_left_alone),
         cmocka_unit_test(a_wallet_that_is_not_its_ledger_is_contained),
+        cmocka_unit_test(the_same_sum_again_is_searched_for_again),
         cmocka_unit_test(another_coordinator_searches_again_and_contains_nobody_twice),
         cmocka_unit_test(a_cut_with_open_records_says_nothing),
         cmocka_unit_test(a_shard_that_does_not_answer_holds_cuts_up),

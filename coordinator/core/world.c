@@ -329,6 +329,7 @@ static size_t tell_members(struct world *world, const struct coord_call *call, u
     response.config = record.config;
     response.learner = record.learner;
     response.learner_lag = world->learner_lag;
+    response.learner_silent_ms = world->learner_silent_ms;
     response.operations = world->done_milli[call->shard] / 1000;
     return holdfast__internal__v1__member_state_response__pack(&response, bytes);
 }
@@ -346,6 +347,7 @@ static size_t tell_known(struct world *world, const struct coord_call *call, uin
         holdfast__internal__v1__known_shard__init(&known[i]);
         known[i].shard = i;
         known[i].epoch = world->epochs_known[call->node % 16][i];
+        known[i].owner = world->owners_known[call->node % 16][i];
         known[i].config = world->configs_known[call->node % 16][i];
         known[i].mute = world->mute_node == call->node;
         known[i].members = &world->holder;
@@ -374,7 +376,6 @@ static void answer_call(struct world *world, const struct coord_call *call)
                                                 .body = { bytes, size } });
         return;
     }
-
     if (call->node == world->deaf_node)
         status = WIRE_UNKNOWN;
     else if (world_shard(world, call->shard).owner != call->node)
@@ -434,9 +435,9 @@ static void answer_all(struct world *world)
 void world_run(struct world *world, uint64_t ms)
 {
     for (uint64_t end_ms = world->now_ms + ms; world->now_ms < end_ms;) {
-        world->now_ms += 20;
+        world->now_ms += world->tick_ms;
         for (uint32_t i = 0; i < SHARDS; i++)
-            world->done_milli[i] += world->rates[i] * 20;
+            world->done_milli[i] += world->rates[i] * world->tick_ms;
         world_step(world, (struct coord_event){ .type = COORD_TICK });
         answer_all(world);
     }
@@ -469,6 +470,7 @@ struct world *world_new(void)
 
     world->limits = coord_limits_default();
     world->now_ms = 1000;
+    world->tick_ms = 20;
     world->revision = 10;
     world->coord = make_coordinator(world);
     world_step(world, (struct coord_event){ .type = COORD_SYNCED });

@@ -41,6 +41,7 @@ struct world {
     struct coord *coord;
     struct coord_out out;
     uint64_t now_ms;
+    uint64_t tick_ms;  /* Between two ticks; at first 20. */
     uint64_t clock_ms; /* So far ahead is the wall clock of the coordinator elected next. */
     int64_t revision;
     struct world_kv kvs[WORLD_KEYS_MAX];
@@ -62,6 +63,7 @@ struct world {
     uint64_t searches, containments;             /* Calls. */
     bool unstarted;                              /* No owner has its START committed. */
     uint64_t learner_lag;                        /* What owners say of it. */
+    uint64_t learner_silent_ms;                  /* Likewise. */
     uint64_t states;                             /* Calls. */
     uint64_t rates[WORLD_CUT_SHARDS];            /* What each has to do, operations a second. */
     uint64_t done_milli[WORLD_CUT_SHARDS];       /* And did, in thousandths. */
@@ -69,6 +71,7 @@ struct world {
     uint64_t holder;                             /* It says that a record named it, and it alone. */
     uint64_t mute_node;                          /* It lost what it knew of every shard. */
     uint64_t epochs_known[16][WORLD_CUT_SHARDS]; /* By node, of each shard; 0: nothing. */
+    uint64_t owners_known[16][WORLD_CUT_SHARDS]; /* Under those epochs; 0: it does not say. */
     uint64_t configs_known[16][WORLD_CUT_SHARDS]; /* Likewise. */
     uint64_t member_lag;                          /* What owners say of members. */
     const char *version;                          /* Of nodes that register; NULL: "test". */
@@ -90,7 +93,7 @@ void world_elect(struct world *world);
 void world_depose(struct world *world);
 /* The mirror's periodic range: every key again. */
 void world_refresh(struct world *world);
-/* Ticks every 20 ms; answers what it is asked. */
+/* Ticks every tick_ms; answers what it is asked. */
 void world_run(struct world *world, uint64_t ms);
 void world_step(struct world *world, struct coord_event event);
 

@@ -15,7 +15,16 @@ struct books {
     int64_t gold, rich;
     uint32_t holders;
     bool open;
+    int64_t doubled;     /* How often: no two damages come to the same sum. */
+    bool damaged;        /* At some time since all had settled; */
+    bool guilty[SHARDS]; /* the player held too much then, and is held back even if put right. */
 };
+
+/* Another holder is another sum: one that is known is not searched for again. */
+static int32_t more_of(const struct books *b, int32_t items)
+{
+    return items != b->world->items ? items : items % 3 + 1;
+}
 
 /* Sent from one shard to another, doubled in one, or held beside the ledger. */
 static void turn(struct books *b)
@@ -32,13 +41,14 @@ static void turn(struct books *b)
         w->gold[to] += amount;
         break;
     case 2:
+        amount += 16 * ++b->doubled;
         w->gold[from] += amount;
         w->rich[from] += rsim_chance(b->sim, 70) ? amount : 0;
         break;
     case 3:
         w->holds[from] = true;
         w->holds[to] = true;
-        w->items = from == to ? 1 : (int32_t)rsim_between(b->sim, 1, 3);
+        w->items = more_of(b, from == to ? 1 : (int32_t)rsim_between(b->sim, 1, 3));
         break;
     case 4: /* An operator put it right. */
         memset(w->gold, 0, sizeof w->gold);
@@ -70,6 +80,14 @@ static void measure(struct books *b)
     }
 }
 
+static void damage_noted(struct books *b)
+{
+    measure(b);
+    b->damaged |= b->gold != 0 || b->world->items != 0;
+    for (uint32_t i = 0; i < SHARDS; i++)
+        b->guilty[i] |= b->world->rich[i] != 0 || b->world->holds[i];
+}
+
 /* Nothing more happens for some cuts. */
 static void settled_check(struct books *b, const bool *contained_before)
 {
@@ -87,13 +105,18 @@ static void settled_check(struct books *b, const bool *contained_before)
         bool rich = w->rich[i] != 0 && b->gold != 0;
         bool holder = w->holds[i] && items_told;
 
-        PROMISE(b->sim, !newly || wrong, "a player of shard %u is held back for nothing", i);
-        PROMISE(b->sim, !newly || w->rich[i] != 0 || w->holds[i],
+        PROMISE(b->sim, !newly || wrong || b->damaged,
+                "a player of shard %u is held back for nothing", i);
+        PROMISE(b->sim, !newly || b->guilty[i] || w->rich[i] != 0 || w->holds[i],
                 "the player of shard %u is held back, who holds nothing too much", i);
+        PROMISE(b->sim, w->contained[i] || !rich,
+                "the player of shard %u has more than the ledger says, and goes on", i);
         if ((rich || holder) && b->sim->seed % 2 == 0)
             b->sim->counts.players_contained += w->contained[i];
     }
     b->sim->counts.imbalances += wrong;
+    b->damaged = false;
+    memset(b->guilty, 0, sizeof b->guilty);
 }
 
 void room_audits(struct rsim *sim)
@@ -104,6 +127,7 @@ void room_audits(struct rsim *sim)
     world_start(b.world);
     for (uint32_t i = 0; i < 8; i++) {
         memcpy(before, b.world->contained, sizeof before);
+        damage_noted(&b);
         uint64_t told = world_stats(b.world).audit_violations;
         turn(&b);
         world_run(b.world, rsim_between(sim, 500, 3000));

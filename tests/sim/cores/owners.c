@@ -569,6 +569,8 @@ static void turn(struct court *c)
         move_turn(c);
     else if (what < 82)
         takeover_turn(c);
+    else if (what < 86) /* The mirror's periodic range. */
+        world_refresh(c->world);
     else
         fault_turn(c);
 }

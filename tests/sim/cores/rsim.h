@@ -40,7 +40,11 @@
     X(changes_aborted) X(clusters_at_rest) X(servers_marked) X(servers_held) \
     X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
     X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown) \
-    X(changes_put_off) X(changes_after_doubt) X(shards_doubted)
+    X(changes_put_off) X(changes_after_doubt) X(shards_doubted) X(servers_timed) X(holds_timed) \
+    X(writes_retried) X(handovers_timed) X(claims_timed) X(joins_timed) X(repairs_timed) \
+    X(loads_exchanged) X(changes_vouched) X(changes_unvouched) X(records_doubted) \
+    X(replicas_sent_away) X(replicas_back) X(owners_spared) \
+    X(spans_full) X(answers_timed) X(terms_ended) X(wishes_judged)
 #define RSIM_NODE_REACH(X) \
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
@@ -92,7 +96,9 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 #define RSIM_ROUTER_ROOMS(X) \
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
     X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
-#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead)
+#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead) \
+    X(timings) X(turns) X(budgets) X(loads) X(vouched) X(damages) X(late) X(spans) \
+    X(terms)
 #define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts) X(bank) X(sections) X(sessions) \
     X(ids) X(wardens)
 /* clang-format on */

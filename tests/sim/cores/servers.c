@@ -153,6 +153,17 @@ static void wrote(void *user, const struct coord_write *write)
     h->sim->counts.servers_held++;
 }
 
+/* No server below it may come back; what is being marked while the call is on its way counts. */
+static uint64_t lowest_known(const struct hall *h, uint64_t expired)
+{
+    for (uint32_t i = 0; FIRST + i <= expired; i++) {
+        const struct judged_server *s = &h->servers[i];
+        if (s->known == LIVES || s->known == GONE)
+            return FIRST + i;
+    }
+    return expired + 1;
+}
+
 /* A shard takes it: players of that server are free there. */
 static void called(void *user, const struct coord_call *call)
 {
@@ -177,6 +188,13 @@ static void called(void *user, const struct coord_call *call)
                         h->servers[i].known == UNKNOWN,
                     "all servers below %llu are told as expired, and %u lives",
                     (unsigned long long)lowest.revision, FIRST + i);
+        PROMISE(
+            h->sim,
+            lowest.revision == lowest_known(h, incarnation.revision) ||
+                (lowest.revision < FIRST + SERVERS && server_of(h, lowest)->marked_ms == now_of(h)),
+            "of servers below %llu none lives, and %llu are told as expired",
+            (unsigned long long)lowest_known(h, incarnation.revision),
+            (unsigned long long)lowest.revision);
     }
     holdfast__internal__v1__expire_server_request__free_unpacked(request, NULL);
 }
@@ -224,6 +242,8 @@ static void turn(struct hall *h)
         come_back(h, place);
     } else if (what < 80 && h->servers[place].known == UNKNOWN) {
         bring_up(h, place);
+    } else if (what < 80) { /* The mirror's periodic range. */
+        world_refresh(h->world);
     } else if (what < 85) {
         world_replace_coordinator(h->world);
         h->elected_ms = now_of(h);
