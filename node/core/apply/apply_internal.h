@@ -42,10 +42,6 @@ struct envelope {
     uint32_t *attempt;
     char **authority;
 };
-/* Where replicas' outcomes differ, the hash differs from here on. */
-struct outcome;
-struct hash128 outcome_fold(struct hash128 running, const struct outcome *outcome,
-                            uint32_t version);
 void envelope_find(ProtobufCMessage *request, struct envelope *ret_envelope);
 
 #endif

@@ -1,5 +1,4 @@
-#include "node/core/apply/apply.h"
-#include "node/core/apply/apply_internal.h"
+#include "node/core/apply/outcome.h"
 
 struct hash128 outcome_fold(struct hash128 running, const struct outcome *outcome, uint32_t version)
 {
