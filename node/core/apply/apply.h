@@ -11,7 +11,6 @@
 
 #include "node/core/apply/outcome.h"
 #include "node/core/handler/answer.h"
-#include "node/core/handler/handler.h"
 
 /* What this program can apply; raised with every change of what an entry does. A binary applies
  * this version and the one before (DESIGN section 4, Determinism).
