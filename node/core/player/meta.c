@@ -5,8 +5,9 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                8u
-#define META_VERSION_WITHOUT_EVENTS 7u /* Written while there are none: apply version 6 reads it.  \
+#define META_VERSION 8u
+#define META_VERSION_WITHOUT_EVENTS                                                                \
+    7u                                 /* Written while there are none: apply version 6 reads it.  \
                                         */
 #define META_VERSION_WITHOUT_KEYS   6u /* Written while there are none: apply version 4 reads it. */
 #define META_VERSION_WITHOUT_TOLD   5u
