@@ -14,6 +14,7 @@
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
+#include "holdfast/v1/events.pb-c.h"
 #include "holdfast/v1/definition.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
@@ -42,6 +43,7 @@
 #define SERVICE_definition  "DefinitionService/"
 #define SERVICE_earlier     "EarlierService/"
 #define SERVICE_favorites   "FavoritesService/"
+#define SERVICE_event       "EventService/"
 #define SERVICE_inventory   "InventoryService/"
 #define SERVICE_ledger      "LedgerService/"
 #define SERVICE_mailbox     "MailboxService/"
@@ -292,6 +294,8 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_PUT_DEFINITION: /* A body of at most 4000 bytes. */
     case METHOD_CHANGE_DEFINITION:
         return METHOD_BYTES_LISTS;
+    case METHOD_POLL: /* A cursor names a place in each shard. */
+        return METHOD_BYTES_GOODS;
     case METHOD_BATCH_GET_STATUS: /* 200 ids of targets. */
     case METHOD_GET_PARTIALS:
     case METHOD_PULL_PARTIALS: /* Each home, and how far it is. */

@@ -210,6 +210,9 @@
 #define ERRORS_GET_TOP(X) OF_COUNT(X)
 #define ERRORS_LIST_BY_TARGET(X) OF_READER(X) OF_COLLECTION(X)
 
+/* ---- events ---- */
+#define ERRORS_POLL(X) OF_READER(X)
+
 /* ---- administration ---- */
 #define ERRORS_GET_CLUSTER(X) OF_READER(X)
 #define ERRORS_GET_SERVICE_INFO(X) OF_READER(X)

@@ -22,7 +22,8 @@ static const ProtobufCFieldDescriptor *find_text(const ProtobufCMessageDescripto
 
 bool page_cursor_concerns(const struct method_info *method)
 {
-    return !method->internal && method->id != METHOD_LIST_INCIDENTS && !method->writes &&
+    return !method->internal && method->id != METHOD_LIST_INCIDENTS && method->id != METHOD_POLL &&
+           !method->writes &&
            protobuf_c_message_descriptor_get_field_by_name(method->request, "page_size") != NULL &&
            find_text(method->request, "cursor") != NULL &&
            find_text(method->response, "next_cursor") != NULL;

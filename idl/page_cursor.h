@@ -9,8 +9,8 @@
 #include "idl/method.h"
 #include "runtime/base/arena.h"
 
-/* Public methods with page_size, cursor and next_cursor. Not ListIncidents: it is a feed, without
- * an end, and WatchIncidents takes its cursors. */
+/* Public methods with page_size, cursor and next_cursor. Not ListIncidents and Poll: they are
+ * feeds, without an end, and their cursors say how far each node, or each shard, is known. */
 bool page_cursor_concerns(const struct method_info *method);
 
 /* The cursor for what follows `place` in the list that `request` asks for. What a request says of

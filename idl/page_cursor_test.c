@@ -35,7 +35,7 @@ static void every_list_pages_alike(void **state)
         const ProtobufCFieldDescriptor *cursor =
             protobuf_c_message_descriptor_get_field(all[i].request, 11);
 
-        if (list && all[i].id != METHOD_LIST_INCIDENTS)
+        if (list && all[i].id != METHOD_LIST_INCIDENTS && all[i].id != METHOD_POLL)
             assert_true(page_cursor_concerns(&all[i]));
         if (!page_cursor_concerns(&all[i]))
             continue;

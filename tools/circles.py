@@ -7,8 +7,8 @@ usage: circles.py ROOT BUILD [--list | --graph FOLDER]
   --list          the units that are in circles, as tools/circles.allow has them
   --graph FOLDER  what each unit in that folder depends on there, and by what
 
-tools/circles.allow names the units that are still in circles, one a line. It may only shrink: a unit
-listed there that is in no circle any more fails too. Programs for tests (tests/) are not looked at.
+tools/circles.allow names the units that may be in circles, one a line: none today. It may only
+shrink: a unit listed there that is in no circle fails too. Programs for tests (tests/) are not looked at.
 """
 
 import json

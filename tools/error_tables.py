@@ -55,13 +55,13 @@ def actions():
 
 def statuses():
     """Code -> Connect's name of its status."""
-    text = (ROOT / "runtime/http/rpc_status.c").read_text()
+    text = (ROOT / "runtime/rpc/rpc_status.c").read_text()
     return dict(re.findall(r'X\((\w+),\s+\d+,\s+\d+, "(\w+)"\)', text))
 
 
 def http_statuses():
     """Code -> the status of HTTP that REST answers with, as rpc_status_rest() finds it without If-Match."""
-    text = (ROOT / "runtime/http/rpc_status.c").read_text()
+    text = (ROOT / "runtime/rpc/rpc_status.c").read_text()
     precondition = int(re.search(r"GRPC_FAILED_PRECONDITION\s+(\d+)", text)[1])
     rows = re.findall(r'X\((\w+),\s+(\d+),\s+(\d+), "\w+"\)', text)
     return {code: 409 if int(grpc) == precondition else int(http) for code, http, grpc in rows}

@@ -27,6 +27,7 @@ AREAS = {
     "5": "sessions and fences", "6": "operations, op_ids, receipts, reservations",
     "7": "transfers, transactions, mail, the audit", "8": "checkpoints, restarts, eviction",
     "11": "budgets and lanes", "16": "the mergeable class", "20": "favourites: edges, lists, counts",
+    "21": "events",
 }
 COLUMNS = 3
 # Of a run's figures: what is not a count of something that happened.

@@ -14,9 +14,9 @@
 #define RATE_MAX      1000000u
 #define PERIOD_MS_MIN 1000u
 #define PERIOD_MS_MAX 86400000u
-#define KEEP_MS_MIN   60000ll
+#define KEEP_MS_MIN   1000
 #define KEEP_MS_MAX   31536000000ll
-#define EVENTS_MIN    1000u
+#define EVENTS_MIN    10u
 #define EVENTS_MAX    100000000u
 #define CURRENCY_NAME 32u
 
@@ -149,10 +149,10 @@ static bool check_retention(const Holdfast__V1__EventRetentionBody *retention,
                             struct definition_fault *ret_fault)
 {
     if (retention->keep_ms < KEEP_MS_MIN || retention->keep_ms > KEEP_MS_MAX)
-        return fault(ret_fault, "body.event_retention.keep_ms", "60000 to 31536000000",
+        return fault(ret_fault, "body.event_retention.keep_ms", "1000 to 31536000000",
                      retention->keep_ms);
     if (retention->events_max < EVENTS_MIN || retention->events_max > EVENTS_MAX)
-        return fault(ret_fault, "body.event_retention.events_max", "1000 to 100000000",
+        return fault(ret_fault, "body.event_retention.events_max", "10 to 100000000",
                      retention->events_max);
     return true;
 }

@@ -365,6 +365,7 @@ static void send_flight(struct coord *coord, struct flight *flight, struct coord
         .write_count = flight->count,
     };
     if (!flight->unelected) {
+        CHECK(coord->elected && coord->election_key.size > 0); /* Empty would be without a fence. */
         txn->election_key = buf_slice(&coord->election_key);
         txn->election_revision = coord->election_revision;
     }

@@ -2,6 +2,8 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/handler/event.h"
+#include "node/core/handler/event_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/repair/channel_repair.h"
@@ -28,11 +30,14 @@ static bool may_go(const struct row_key *key)
     case TABLE_INBOX:
     case TABLE_FAVORER: /* These two are made again of what can be read: favorite_repair.h. */
     case TABLE_PARTIAL:
-    case TABLE_CHANGED: /* And these five, of totals: top_repair.h. */
+    case TABLE_CHANGED: /* And these seven, of totals: top_repair.h. */
+    case TABLE_EMPTIED:
+    case TABLE_NEWEST:
     case TABLE_PULLED:
     case TABLE_SHARE:
     case TABLE_TALLY:
     case TABLE_RANK:
+    case TABLE_EVENT: /* Replaced by one that tells of a gap. */
         return true;
     case TABLE_PLAYER: /* RepairPlayer. */
     case TABLE_SECTION:
@@ -112,6 +117,8 @@ static bool is_of_totals(const struct row_key *key)
 {
     switch ((int)key->bytes[0]) {
     case TABLE_CHANGED:
+    case TABLE_EMPTIED:
+    case TABLE_NEWEST:
     case TABLE_PULLED:
     case TABLE_SHARE:
     case TABLE_TALLY:
@@ -132,6 +139,8 @@ static err record_check(struct check_context *context, const repair_request *req
     if (!is_record(key)) {
         if (request->record == NULL && !request->give_up && is_of_totals(key))
             return row_repair_check_version(context, TOP_REPAIR_VERSION);
+        if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_EVENT)
+            return row_repair_check_version(context, EVENT_APPLY_VERSION);
         if (request->record == NULL && !request->give_up)
             return is_of_edges(key) ? row_repair_check_version(context, FAVORITE_REPAIR_VERSION)
                                     : ERR_OK;
@@ -169,7 +178,7 @@ static err admin_repair_row_check(struct check_context *context, ProtobufCMessag
     if (!may_go(&key))
         return refuse_invalid(
             context->arena, context->refusal, "key",
-            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T or K; others see "
+            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K or E; others see "
             "docs/runbooks/HoldfastRowsUnreadable.md",
             text_shorten(context->arena, text));
     e = end_check(context, request, &key);
@@ -191,6 +200,8 @@ static bool can_repair(const struct apply_context *context, const struct row_key
         return context->version >= FAVORITE_REPAIR_VERSION;
     if (is_of_totals(key))
         return context->version >= TOP_REPAIR_VERSION;
+    if (key->bytes[0] == TABLE_EVENT)
+        return context->version >= EVENT_APPLY_VERSION;
     if (key->bytes[0] != TABLE_CHANNEL)
         return true;
     if (context->version < CHANNEL_REPAIR_VERSION || !channel_repair_sound(key, request->other_end))
@@ -260,6 +271,24 @@ static err edges_make_again(struct apply_context *context, const struct row_key 
     return ERR_OK;
 }
 
+/* Readers are told that something is missing there. */
+static err event_replace(struct apply_context *context, const struct row_key *key,
+                         Holdfast__V1__RepairRowResponse *response)
+{
+    struct event_place place;
+
+    if (event_key_parse(row_key_slice(key), &place) != ERR_OK) {
+        state_delete(context->state, row_key_slice(key));
+        response->row->outcome = HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_DROPPED;
+        return ERR_OK;
+    }
+    buf_clear(context->scratch);
+    event_lost_encode(context->scratch);
+    state_put(context->state, row_key_slice(key), buf_slice(context->scratch));
+    response->row->outcome = HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_REPLACED;
+    return ERR_OK;
+}
+
 static err admin_repair_row_handle(struct apply_context *context, const ProtobufCMessage *message,
                                    ProtobufCMessage *reply)
 {
@@ -286,6 +315,8 @@ static err admin_repair_row_handle(struct apply_context *context, const Protobuf
         return record_make_again(context, &key, request, response);
     if (is_of_edges(&key) || is_of_totals(&key))
         return edges_make_again(context, &key, response);
+    if (key.bytes[0] == TABLE_EVENT)
+        return event_replace(context, &key, response);
     if (key.bytes[0] == TABLE_CHANNEL)
         return make_again(context, &key, request, response);
     response->row->outcome = HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_DROPPED;

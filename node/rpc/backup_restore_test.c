@@ -137,11 +137,17 @@ static void what_was_backed_up_is_there_again(void **state)
     assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 100);
     assert_int_equal(fixture_balance(&w->f, "bob", "gold"), 7);
     fixture_checkpoint(&w->f);
-    assert_int_equal(w->f.row_count, w->old.row_count);
-    for (uint32_t i = 0; i < w->f.row_count; i++) {
-        assert_true(slice_equal(buf_slice(&w->f.rows[i].key), buf_slice(&w->old.rows[i].key)));
-        assert_true(slice_equal(buf_slice(&w->f.rows[i].value), buf_slice(&w->old.rows[i].value)));
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < w->old.row_count; i++) {
+        if (w->old.rows[i].key.data[0] == TABLE_EVENT)
+            continue; /* Events begin again. */
+        assert_true(at < w->f.row_count);
+        assert_true(slice_equal(buf_slice(&w->f.rows[at].key), buf_slice(&w->old.rows[i].key)));
+        assert_true(
+            slice_equal(buf_slice(&w->f.rows[at++].value), buf_slice(&w->old.rows[i].value)));
     }
+    assert_int_equal(at, w->f.row_count);
+    assert_int_equal(applier_meta(w->f.applier)->events.count, 0);
     fixture_restart(&w->f);
     assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 100);
     assert_non_null(fixture_grant(&w->f, "ann", "unheld", 1));

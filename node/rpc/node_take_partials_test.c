@@ -1,4 +1,5 @@
-/* Totals: what PullPartials tells, TakePartials logs, and GetShardTop and GetPulled tell of it. */
+/* Totals: what PullPartials tells, TakePartials logs, ForgetPartials removes, and GetShardTop and
+ * GetPulled tell of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ struct pulled {
     uint32_t source;
     struct source_dot after, to;
     struct buf items;
-    bool more;
+    bool more, emptied;
 };
 
 static struct pulled pull_after(struct fixture_shards *s, uint32_t source, struct source_dot after)
@@ -130,6 +131,7 @@ static struct pulled pull_after(struct fixture_shards *s, uint32_t source, struc
     assert_int_equal(part.home, HOME);
     pulled.to = part.to;
     pulled.more = part.more;
+    pulled.emptied = part.emptied;
     buf_append(&pulled.items, part.items.data, part.items.size);
     return pulled;
 }
@@ -496,6 +498,247 @@ static void a_long_pull_goes_on_where_it_stood(void **state)
     assert_int_equal(top(s, DAY, 599)->n_entries, 599);
 }
 
+/* ---- forgetting ---- */
+typedef Holdfast__Internal__V1__ForgetPartialsRequest forget_request;
+typedef Holdfast__Internal__V1__ForgetPartialsResponse forget_response;
+
+/* What HOME has logged of the source up to there; NULL: refused. */
+static const forget_response *forget(struct fixture_shards *s, uint32_t source,
+                                     struct source_dot upto, uint32_t homes)
+{
+    forget_request request = HOLDFAST__INTERNAL__V1__FORGET_PARTIALS_REQUEST__INIT;
+    const struct pull_home home = { HOME, upto };
+    struct buf bytes = { 0 };
+
+    for (uint32_t i = 0; i < homes; i++)
+        pull_home_encode(&home, &bytes);
+    request.shard = source;
+    request.homes = (ProtobufCBinaryData){ bytes.size, bytes.data };
+    const forget_response *response =
+        fixture_mutate(&s->shards[source], METHOD_FORGET_PARTIALS, &request.base);
+    buf_deinit(&bytes);
+    return response;
+}
+
+static uint32_t forgotten(struct fixture_shards *s, uint32_t source)
+{
+    const forget_response *response = forget(s, source, logged(s, source), 1);
+
+    assert_non_null(response);
+    return response->forgotten;
+}
+
+/* Rows of totals or of partial counts, of any shard, that name the target. */
+static uint32_t rows_of(struct fixture_shards *s, const char *name)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < FIXTURE_SHARDS; i++) {
+        struct fixture *f = &s->shards[i];
+        fixture_checkpoint(f);
+        for (uint32_t j = 0; j < f->row_count; j++) {
+            const struct buf *key = &f->rows[j].key;
+            count += memchr("PHESTK", key->data[0], 6) != NULL &&
+                     memmem(key->data, key->size, name, strlen(name)) != NULL;
+        }
+    }
+    return count;
+}
+
+static bool tells_of_emptied(struct fixture_shards *s, uint32_t source)
+{
+    struct pulled pulled = pull(s, source);
+    bool emptied = pulled.emptied;
+
+    buf_deinit(&pulled.items);
+    return emptied;
+}
+
+static void nothing_is_left_of_a_target_without_edges(void **state)
+{
+    struct fixture_shards *s = *state;
+    const char *pong = target("pong"), *zork = target("zork");
+
+    edges(s, 1, 2, pong);
+    edges(s, 1, 1, zork);
+    struct pulled first = pull(s, 1);
+    assert_int_equal(take(s, &first)->taken, 2);
+    edge(s, 1, 0, pong, true);
+    edge(s, 1, 1, pong, true);
+    assert_false(tells_of_emptied(s, 1)); /* Home has not logged that. */
+    assert_int_equal(forgotten(s, 1), 0);
+    assert_int_equal(count_of(s, ALL, pong), 2);
+    pull_all(s);
+    assert_int_equal(count_of(s, ALL, pong), 0);
+    assert_int_equal(rows_of(s, pong), 3);
+    assert_true(tells_of_emptied(s, 1));
+    assert_int_equal(forgotten(s, 1), 1);
+    assert_int_equal(rows_of(s, pong), 0);
+    assert_false(tells_of_emptied(s, 1));
+    assert_int_equal(forgotten(s, 1), 0);
+    fixture_restart_all(s);
+    assert_int_equal(take(s, &first)->known, 2); /* It was late. */
+    assert_int_equal(rows_of(s, pong), 0);
+    assert_int_equal(count_of(s, ALL, zork), 1);
+    buf_deinit(&first.items);
+}
+
+static void a_target_that_has_edges_again_is_counted(void **state)
+{
+    struct fixture_shards *s = *state;
+    const char *pong = target("pong");
+
+    edges(s, 1, 1, pong);
+    edge(s, 1, 0, pong, true);
+    pull_all(s);
+    struct source_dot gone = logged(s, 1);
+    edge(s, 1, 5, pong, false);
+    assert_int_equal(forget(s, 1, gone, 1)->forgotten, 0); /* It was asked for before. */
+    pull_all(s);
+    assert_int_equal(count_of(s, ALL, pong), 1);
+    edge(s, 1, 5, pong, true);
+    pull_all(s);
+    assert_int_equal(forgotten(s, 1), 1);
+    edge(s, 1, 0, pong, false); /* From nothing at all. */
+    edge(s, 1, 1, pong, false);
+    pull_all(s);
+    assert_int_equal(count_of(s, DAY, pong), 2);
+    assert_int_equal(forget(s, 1, gone, 1)->forgotten, 0); /* A late copy. */
+    assert_int_equal(fixture_partial(&s->shards[1], "", pong), 2);
+}
+
+/* A player who favourites and unfavourites ever new targets leaves no row of them behind. */
+static void many_targets_are_forgotten_a_part_at_a_time(void **state)
+{
+    struct fixture_shards *s = *state;
+    char player[16], name[16];
+    uint32_t made = 0;
+
+    fixture_name_on(1, "ann", player);
+    for (uint32_t i = 0; made < FORGET_TARGETS_MAX + 88; i++) {
+        snprintf(name, sizeof name, "many%u", i);
+        if (target_home(COLLECTION, slice_from_text(name), FIXTURE_SHARDS) != HOME)
+            continue;
+        assert_non_null(fixture_favorite(&s->shards[1], player, name));
+        assert_non_null(fixture_unfavorite(&s->shards[1], player, name));
+        made++;
+    }
+    for (bool more = true; more;) {
+        struct pulled pulled = pull(s, 1);
+        more = pulled.more;
+        assert_non_null(take(s, &pulled));
+        buf_deinit(&pulled.items);
+    }
+    fixture_evict(&s->shards[1], 0);
+    const forget_response *response = forget(s, 1, logged(s, 1), 1);
+    assert_int_equal(response->forgotten, FORGET_TARGETS_MAX);
+    assert_true(response->more);
+    response = forget(s, 1, logged(s, 1), 1);
+    assert_int_equal(response->forgotten, 88);
+    assert_false(response->more);
+    assert_int_equal(rows_of(s, "many"), 0);
+}
+
+static void what_cannot_be_forgotten_is_refused(void **state)
+{
+    struct fixture_shards *s = *state;
+    struct fixture *source = &s->shards[1];
+    forget_request request = HOLDFAST__INTERNAL__V1__FORGET_PARTIALS_REQUEST__INIT;
+    uint8_t nonsense[PULL_HOME_BYTES] = { FIXTURE_SHARDS };
+
+    assert_non_null(forget(s, 1, logged(s, 1), FORGET_HOMES_MAX));
+    assert_null(forget(s, 1, logged(s, 1), FORGET_HOMES_MAX + 1));
+    assert_string_equal(source->error->field, "homes");
+    assert_string_equal(source->error->limit, "at most 8");
+    assert_string_equal(source->error->value, "9");
+    request.shard = 1;
+    request.homes = (ProtobufCBinaryData){ sizeof nonsense, nonsense };
+    assert_null(fixture_mutate(source, METHOD_FORGET_PARTIALS, &request.base));
+    assert_string_equal(source->error->limit, "homes as PullPartials takes them");
+    nonsense[0] = 0;
+    request.homes.len--;
+    assert_null(fixture_mutate(source, METHOD_FORGET_PARTIALS, &request.base));
+    assert_false(source->recorded);
+}
+
+/* Puts the byte in the place of every row of the table in a shard. */
+static void spoil(struct fixture *f, enum table table)
+{
+    struct state *rows = applier_state(f->applier);
+    const uint8_t nonsense = 0;
+
+    fixture_checkpoint(f);
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        struct slice key = buf_slice(&f->rows[i].key), row = buf_slice(&f->rows[i].value);
+        if (key.data[0] != (uint8_t)table)
+            continue;
+        (void)state_load(rows, state_load_generation(rows), key, &row);
+        state_begin(rows);
+        state_put(rows, key, (struct slice){ &nonsense, 1 });
+        state_commit(rows);
+    }
+}
+
+static void repair(struct fixture *f, enum table table)
+{
+    fixture_checkpoint(f);
+    for (uint32_t i = f->row_count; i > 0; i--) {
+        Holdfast__V1__RepairRowRequest request = HOLDFAST__V1__REPAIR_ROW_REQUEST__INIT;
+        char hex[2 * STATE_KEY_BYTES_MAX + 1];
+        const struct buf *key = &f->rows[i - 1].key;
+        if (key->data[0] != (uint8_t)table)
+            continue;
+        for (size_t at = 0; at < key->size; at++)
+            snprintf(hex + 2 * at, 3, "%02x", key->data[at]);
+        request.shard = f->shard;
+        request.key = hex;
+        request.reason = text_lend("spoilt");
+        if (fixture_mutate(f, METHOD_REPAIR_ROW, &request.base) == NULL)
+            fail_msg("%s", f->error->message);
+    }
+}
+
+/* What a source tells while a total cannot be read is in the total that is added up again. */
+static void a_total_that_was_unreadable_misses_nothing(void **state)
+{
+    struct fixture_shards *s = *state;
+    const char *pong = target("pong");
+
+    edges(s, 0, 2, pong);
+    edges(s, 1, 1, pong);
+    pull_all(s);
+    spoil(&s->shards[HOME], TABLE_TALLY);
+    edge(s, 1, 0, pong, true);
+    edge(s, 0, 2, pong, false);
+    edge(s, 0, 3, pong, false);
+    for (uint32_t source = 0; source < 2; source++) {
+        struct pulled pulled = pull(s, source);
+        assert_non_null(take(s, &pulled));
+        buf_deinit(&pulled.items);
+    }
+    assert_int_equal(forgotten(s, 1), 1);
+    repair(&s->shards[HOME], TABLE_TALLY);
+    assert_int_equal(count_of(s, ALL, pong), 4);
+}
+
+/* The repair of a count names another entry; what was noted of it before says nothing. */
+static void a_count_that_is_repaired_is_not_forgotten(void **state)
+{
+    struct fixture_shards *s = *state;
+    const char *pong = target("pong");
+
+    edges(s, 1, 1, pong);
+    edge(s, 1, 0, pong, true);
+    pull_all(s);
+    spoil(&s->shards[1], TABLE_PARTIAL);
+    assert_int_equal(forgotten(s, 1), 1); /* It is left to its repair. */
+    assert_int_equal(rows_of(s, pong), 1);
+    repair(&s->shards[1], TABLE_PARTIAL);
+    pull_all(s);
+    assert_int_equal(forgotten(s, 1), 1);
+    assert_int_equal(rows_of(s, pong), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -510,6 +753,12 @@ int main(void)
         TOP_TEST(a_sweep_takes_away_places_that_time_has_ended),
         TOP_TEST(what_a_home_cannot_log_is_refused),
         TOP_TEST(a_long_pull_goes_on_where_it_stood),
+        TOP_TEST(nothing_is_left_of_a_target_without_edges),
+        TOP_TEST(a_target_that_has_edges_again_is_counted),
+        TOP_TEST(many_targets_are_forgotten_a_part_at_a_time),
+        TOP_TEST(what_cannot_be_forgotten_is_refused),
+        TOP_TEST(a_total_that_was_unreadable_misses_nothing),
+        TOP_TEST(a_count_that_is_repaired_is_not_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

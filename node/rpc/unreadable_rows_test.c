@@ -606,8 +606,9 @@ static bool works_again(char table, enum spoiling how)
     bool shards = table == TABLE_CHANNEL || table == TABLE_OUTBOX || table == TABLE_INBOX ||
                   table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION ||
                   table == TABLE_COLLECTION || table == TABLE_FAVORER || table == TABLE_PARTIAL ||
-                  table == TABLE_CHANGED || table == TABLE_PULLED || table == TABLE_SHARE ||
-                  table == TABLE_TALLY || table == TABLE_RANK;
+                  table == TABLE_CHANGED || table == TABLE_EMPTIED || table == TABLE_NEWEST ||
+                  table == TABLE_PULLED || table == TABLE_SHARE || table == TABLE_TALLY ||
+                  table == TABLE_RANK || table == TABLE_EVENT;
 
     return !shards && how < SCATTERED;
 }

@@ -1,6 +1,5 @@
 #include "router/io/gatekeeper.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +7,9 @@
 #include "router/core/access.h"
 #include "router/core/refusal.h"
 #include "router/io/action_log.h"
+#include "runtime/base/address.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
-
-#define IPV6_HOST_BYTES 8u /* A household or a host has a /64. */
 
 struct gatekeeper {
     struct gatekeeper_options options;
@@ -67,23 +65,6 @@ uint32_t gatekeeper_keys(const struct gatekeeper *gatekeeper)
     return gatekeeper->options.keys != NULL
                ? key_table_count(key_feed_table(gatekeeper->options.keys))
                : 0;
-}
-
-/* A name for the client's address, without its port; of IPv6 only the network. */
-static uint64_t address_name(const char *peer)
-{
-    const char *colon = strrchr(peer, ':');
-    size_t size = colon != NULL ? (size_t)(colon - peer) : strlen(peer);
-    char text[INET6_ADDRSTRLEN];
-    uint8_t address[16];
-
-    if (size > 2 && peer[0] == '[' && size - 2 < sizeof text) {
-        memcpy(text, peer + 1, size - 2);
-        text[size - 2] = 0;
-        if (inet_pton(AF_INET6, text, address) == 1)
-            return hash_u64((struct slice){ address, IPV6_HOST_BYTES });
-    }
-    return hash_u64((struct slice){ (const uint8_t *)peer, size });
 }
 
 static err refuse(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,

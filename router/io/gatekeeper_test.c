@@ -299,6 +299,11 @@ static void an_address_has_a_rate(void **state)
     assert_int_equal(ask(f, METHOD_GRANT, text, "[2001:db8::2:1]:1"), ERR_OK);
     assert_int_equal(ask(f, METHOD_GRANT, text, "[2001:db8::3]:1"), ERR_PERMISSION);
     assert_int_equal(ask(f, METHOD_GRANT, text, "[2001:db8:0:1::3]:1"), ERR_OK);
+    /* IPv4, as a socket of both kinds names it: each address is one. */
+    assert_int_equal(ask(f, METHOD_GRANT, text, "[::ffff:10.0.0.3]:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "[::ffff:10.0.0.3]:2"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "[::ffff:10.0.0.3]:3"), ERR_PERMISSION);
+    assert_int_equal(ask(f, METHOD_GRANT, text, "[::ffff:10.0.0.4]:1"), ERR_OK);
     take_back(f, &record);
 }
 

@@ -5,7 +5,7 @@
 
 #include "router/io/host_port.h"
 #include "runtime/base/check.h"
-#include "runtime/http/rpc_host.h"
+#include "runtime/rpc/rpc_host.h"
 #include "runtime/tls_watch/tls_watch.h"
 
 #define STOP_MS_MAX 5000u

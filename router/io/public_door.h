@@ -8,7 +8,7 @@
 #include "router/io/gatekeeper.h"
 #include "router/io/router_config.h"
 #include "router/rpc/router.h"
-#include "runtime/http/rpc_server.h"
+#include "runtime/rpc/rpc_server.h"
 
 struct public_door;
 

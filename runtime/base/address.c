@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/hash.h"
+
 #define V4_BITS       96u /* Of the prefix ::ffff:0:0/96. */
 #define NETWORK_BYTES 8u
 
@@ -52,6 +54,15 @@ struct address address_network(const struct address *address)
     if (!is_v4(address))
         memset(network.bytes + NETWORK_BYTES, 0, sizeof network.bytes - NETWORK_BYTES);
     return network;
+}
+
+uint64_t address_name(const char *text)
+{
+    struct address address;
+
+    (void)address_parse(text, &address);
+    const struct address network = address_network(&address);
+    return hash_u64((struct slice){ network.bytes, sizeof network.bytes });
 }
 
 void address_print(const struct address *address, char ret_text[ADDRESS_TEXT_SIZE])

@@ -22,6 +22,9 @@ struct address {
 bool address_parse(const char *text, struct address *ret_address);
 /* What is counted together with it: itself, or the first 64 bits of IPv6. */
 struct address address_network(const struct address *address);
+/* A number for the network of an address that address_parse takes: equal for those that are counted
+ * together. What it does not take has one of its own. */
+uint64_t address_name(const char *text);
 /* "10.0.0.1", "2001:db8::", "?". */
 void address_print(const struct address *address, char ret_text[ADDRESS_TEXT_SIZE]);
 

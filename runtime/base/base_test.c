@@ -23,15 +23,19 @@ static void numbers_come_back_as_written(void **state)
     buf_put_u16(&buf, 0x1234);
     buf_put_u32(&buf, 0xdeadbeef);
     buf_put_u64(&buf, UINT64_MAX - 1);
-    buf_put_u64_be(&buf, 7);
+    buf_put_u32_be(&buf, 1);
+    buf_put_u32_be(&buf, 7);
     buf_put_bytes(&buf, SLICE_LITERAL("sword"));
+    buf_put_short(&buf, SLICE_LITERAL("ax"));
     struct reader reader = reader_from(buf_slice(&buf));
     assert_int_equal(read_u8(&reader), 0xab);
     assert_int_equal(read_u16(&reader), 0x1234);
     assert_int_equal(read_u32(&reader), 0xdeadbeef);
     assert_true(read_u64(&reader) == UINT64_MAX - 1);
-    assert_true(read_u64_be(&reader) == 7);
+    assert_true(read_u64_be(&reader) == (UINT64_C(1) << 32) + 7);
     assert_true(slice_equal(read_bytes(&reader, 5), SLICE_LITERAL("sword")));
+    assert_int_equal(read_u8(&reader), 2);
+    assert_true(slice_equal(read_raw(&reader, 2), SLICE_LITERAL("ax")));
     assert_int_equal(reader_finish(&reader), ERR_OK);
     buf_deinit(&buf);
 }
@@ -64,11 +68,21 @@ static void big_endian_keys_sort_like_numbers(void **state)
     struct buf b = { 0 };
     (void)state;
 
-    buf_put_u64_be(&a, 255);
-    buf_put_u64_be(&b, 256);
+    buf_put_u32_be(&a, 255);
+    buf_put_u32_be(&b, 256);
     assert_true(slice_compare(buf_slice(&a), buf_slice(&b)) < 0);
     buf_deinit(&a);
     buf_deinit(&b);
+}
+
+static void a_prefix_may_be_all_or_nothing(void **state)
+{
+    (void)state;
+    assert_true(slice_begins_with(SLICE_LITERAL("match:1"), SLICE_LITERAL("match:")));
+    assert_true(slice_begins_with(SLICE_LITERAL("match:"), SLICE_LITERAL("match:")));
+    assert_true(slice_begins_with((struct slice){ 0 }, (struct slice){ 0 }));
+    assert_false(slice_begins_with(SLICE_LITERAL("matc"), SLICE_LITERAL("match:")));
+    assert_false(slice_begins_with(SLICE_LITERAL("Match:1"), SLICE_LITERAL("match:")));
 }
 
 static void arena_survives_large_blocks_and_resets(void **state)
@@ -221,6 +235,7 @@ int main(void)
         cmocka_unit_test(short_read_is_corrupt_and_yields_zero),
         cmocka_unit_test(length_over_the_limit_is_corrupt),
         cmocka_unit_test(big_endian_keys_sort_like_numbers),
+        cmocka_unit_test(a_prefix_may_be_all_or_nothing),
         cmocka_unit_test(arena_survives_large_blocks_and_resets),
         cmocka_unit_test(uuid_v7_keeps_time_and_text),
         cmocka_unit_test(chain_depends_on_every_part),

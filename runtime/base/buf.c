@@ -19,6 +19,12 @@ bool slice_equal(struct slice a, struct slice b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+bool slice_begins_with(struct slice bytes, struct slice prefix)
+{
+    return bytes.size >= prefix.size &&
+           (prefix.size == 0 || memcmp(bytes.data, prefix.data, prefix.size) == 0);
+}
+
 int slice_compare(struct slice a, struct slice b)
 {
     size_t shorter = a.size < b.size ? a.size : b.size;
@@ -144,12 +150,6 @@ void buf_put_u32_be(struct buf *buf, uint32_t v)
     buf_put_u16_be(buf, (uint16_t)v);
 }
 
-void buf_put_u64_be(struct buf *buf, uint64_t v)
-{
-    buf_put_u32_be(buf, (uint32_t)(v >> 32));
-    buf_put_u32_be(buf, (uint32_t)v);
-}
-
 void buf_put_compact(struct buf *buf, uint64_t v)
 {
     uint8_t *at = buf_reserve(buf, 10);
@@ -165,6 +165,13 @@ void buf_put_bytes(struct buf *buf, struct slice bytes)
 {
     CHECK(bytes.size <= UINT32_MAX);
     buf_put_u32(buf, (uint32_t)bytes.size);
+    buf_append(buf, bytes.data, bytes.size);
+}
+
+void buf_put_short(struct buf *buf, struct slice bytes)
+{
+    CHECK(bytes.size <= UINT8_MAX);
+    buf_put_u8(buf, (uint8_t)bytes.size);
     buf_append(buf, bytes.data, bytes.size);
 }
 

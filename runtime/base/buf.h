@@ -34,6 +34,7 @@ static inline char *text_lend(const char *text)
     return (char *)(uintptr_t)text;
 }
 bool slice_equal(struct slice a, struct slice b);
+bool slice_begins_with(struct slice bytes, struct slice prefix);
 /* Orders like memcmp, a shorter prefix first. */
 int slice_compare(struct slice a, struct slice b);
 
@@ -53,12 +54,13 @@ void buf_put_u32(struct buf *buf, uint32_t v);
 void buf_put_u64(struct buf *buf, uint64_t v);
 void buf_put_u16_be(struct buf *buf, uint16_t v);
 void buf_put_u32_be(struct buf *buf, uint32_t v);
-void buf_put_u64_be(struct buf *buf, uint64_t v);
 /* In as few bytes as the number needs: seven bits each, the lowest first. It is protobuf's varint.
  */
 void buf_put_compact(struct buf *buf, uint64_t v);
 /* u32 length, then the bytes. */
 void buf_put_bytes(struct buf *buf, struct slice bytes);
+/* u8 length, then the bytes: at most UINT8_MAX of them (CHECK). */
+void buf_put_short(struct buf *buf, struct slice bytes);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 uint32_t load_u32(const uint8_t *p);

@@ -11,6 +11,14 @@ void hex_print(const uint8_t *bytes, size_t count, char *ret_text)
     ret_text[2 * count] = 0;
 }
 
+int hex_digit(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static int digit_value(uint8_t c)
 {
     if (c >= '0' && c <= '9')

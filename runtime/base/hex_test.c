@@ -37,10 +37,25 @@ static void what_is_no_lower_case_digit_or_of_another_length_is_refused(void **s
     }
 }
 
+static void a_digit_has_either_case(void **state)
+{
+    static const char digits[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
+    (void)state;
+
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(hex_digit((uint8_t)digits[i]), i);
+        assert_int_equal(hex_digit((uint8_t)upper[i]), i);
+    }
+    for (unsigned c = 0; c < 256; c++)
+        assert_true((hex_digit((uint8_t)c) >= 0) ==
+                    (c != 0 && strchr("0123456789abcdefABCDEF", (int)c) != NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_comes_back),
+        cmocka_unit_test(a_digit_has_either_case),
         cmocka_unit_test(what_is_no_lower_case_digit_or_of_another_length_is_refused),
     };
 

@@ -333,6 +333,12 @@ static void ranges_are_read_strictly(void **state)
     assert_true(address_parse("10.0.0.8:99", &address) && !address_ranges_have(&ranges, &address));
     assert_true(address_parse("[::a00:7]:1", &address) && !address_ranges_have(&ranges, &address));
     assert_false(address_parse("?:0", &address));
+    assert_true(address_name("10.0.0.7:99") == address_name("10.0.0.7:1"));
+    assert_true(address_name("10.0.0.7:99") == address_name("[::ffff:10.0.0.7]:99"));
+    assert_true(address_name("[::ffff:10.0.0.7]:1") != address_name("[::ffff:10.0.0.8]:1"));
+    assert_true(address_name("[2001:db8::1]:1") == address_name("[2001:db8::2:1]:2"));
+    assert_true(address_name("[2001:db8::1]:1") != address_name("[2001:db8:0:1::1]:1"));
+    assert_true(address_name("?:0") != address_name("10.0.0.7:0"));
 }
 
 struct told {

@@ -56,7 +56,8 @@ static unsigned wanted_at_node(const struct method_info *method)
         if (strstr(method->name, of_coordinators[i]) != NULL)
             return COORDINATOR;
     return strstr(method->name, "ChannelService/Deliver") != NULL ||
-                   strstr(method->name, "NodeService/PullPartials") != NULL
+                   strstr(method->name, "NodeService/PullPartials") != NULL ||
+                   strstr(method->name, "NodeService/ForgetPartials") != NULL
                ? NODE
                : 0;
 }

@@ -18,7 +18,6 @@ struct candidate {
 
 struct shard_map {
     char cluster_name[CLUSTER_NAME_MAX + 1];
-    int64_t revision;
     int64_t cluster_revision; /* 0: not seen. */
     struct cluster_record cluster;
     uint32_t shards_present; /* Records below shard_count. */
@@ -253,16 +252,9 @@ err shard_map_apply(struct shard_map *map, const struct shard_map_event *event,
     }
     if (e != ERR_OK)
         return e;
-    if (event->mod_revision > map->revision)
-        map->revision = event->mod_revision;
     if (ret_changed != NULL)
         *ret_changed = parts;
     return ERR_OK;
-}
-
-int64_t shard_map_revision(const struct shard_map *map)
-{
-    return map->revision;
 }
 
 const struct cluster_record *shard_map_cluster(const struct shard_map *map)
@@ -302,16 +294,6 @@ const struct node_record *shard_map_find_node(const struct shard_map *map, uint6
     uint32_t at = node_position(map, replica_id, &found);
 
     return found ? &map->nodes[at] : NULL;
-}
-
-const struct node_record *shard_map_find_owner(const struct shard_map *map, uint32_t shard,
-                                               uint64_t *ret_epoch)
-{
-    const struct shard_entry *entry = shard_map_find(map, shard);
-
-    if (ret_epoch != NULL)
-        *ret_epoch = entry != NULL ? entry->record.epoch : 0;
-    return entry != NULL ? shard_map_find_node(map, entry->record.owner) : NULL;
 }
 
 const struct node_record *shard_map_nodes(const struct shard_map *map, uint32_t *ret_count)

@@ -39,8 +39,6 @@ NODISCARD err shard_map_apply(struct shard_map *map, const struct shard_map_even
  * owner meanwhile instead of being refused. */
 void shard_map_reset(struct shard_map *map);
 
-/* The highest mod_revision applied; the map's version. */
-int64_t shard_map_revision(const struct shard_map *map);
 /* NULL until the cluster's record is seen. */
 const struct cluster_record *shard_map_cluster(const struct shard_map *map);
 /* 0 until the cluster's record is seen. */
@@ -60,10 +58,6 @@ bool shard_map_find_shard_of(const struct shard_map *map, struct slice entity_id
                              uint32_t *ret_shard);
 /* NULL when the node has no live record. */
 const struct node_record *shard_map_find_node(const struct shard_map *map, uint64_t replica_id);
-/* The owner's live record; NULL when the shard has no record or its owner no lease. *ret_epoch
- * (may be NULL) is the shard's epoch, 0 without a record. */
-const struct node_record *shard_map_find_owner(const struct shard_map *map, uint32_t shard,
-                                               uint64_t *ret_epoch);
 /* Live nodes by rising replica id; *ret_count of them. */
 const struct node_record *shard_map_nodes(const struct shard_map *map, uint32_t *ret_count);
 /* Live nodes that know a newer etcd than this one, which was restored from a backup and

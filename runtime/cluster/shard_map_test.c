@@ -99,26 +99,24 @@ static void owner_is_found_by_entity(void **state)
 {
     struct shard_map *map = shard_map_new(CLUSTER);
     uint32_t shard = 99;
-    uint64_t epoch = 99;
     (void)state;
 
     assert_false(shard_map_find_shard_of(map, SLICE_LITERAL("p"), &shard));
     assert_int_equal(put_cluster(map, 2, 10), ERR_OK);
     assert_true(shard_map_find_shard_of(map, SLICE_LITERAL("p"), &shard));
     assert_int_equal(shard, shard_of_entity(SLICE_LITERAL("p"), 2));
-    assert_null(shard_map_find_owner(map, shard, &epoch));
-    assert_int_equal(epoch, 0);
+    assert_null(shard_map_find(map, shard));
     assert_int_equal(put_shard(map, 0, (struct named){ 4, 7 }, 11, NULL), ERR_OK);
     assert_false(shard_map_complete(map));
     assert_int_equal(put_shard(map, 1, (struct named){ 4, 7 }, 12, NULL), ERR_OK);
     assert_true(shard_map_complete(map));
-    assert_null(shard_map_find_owner(map, shard, &epoch));
-    assert_int_equal(epoch, 4);
+    assert_int_equal(shard_map_find(map, shard)->record.epoch, 4);
+    assert_int_equal(shard_map_find(map, shard)->record.owner, 7);
+    assert_null(shard_map_find_node(map, 7));
     assert_int_equal(put_node(map, 7, 7, 13), ERR_OK);
-    assert_int_equal(shard_map_find_owner(map, shard, NULL)->replica_id, 7);
+    assert_int_equal(shard_map_find_node(map, 7)->replica_id, 7);
     assert_int_equal(delete_key(map, cluster_key_node(CLUSTER, 7), 14), ERR_OK);
-    assert_null(shard_map_find_owner(map, shard, NULL));
-    assert_int_equal(shard_map_revision(map), 14);
+    assert_null(shard_map_find_node(map, 7));
     shard_map_free(map);
 }
 
@@ -184,7 +182,6 @@ static void oldest_candidate_leads(void **state)
     assert_string_equal(shard_map_find_coordinator(map)->name, "b");
     shard_map_reset(map);
     assert_null(shard_map_find_coordinator(map));
-    assert_int_equal(shard_map_revision(map), 0);
     assert_null(shard_map_cluster(map));
     assert_int_equal(put_candidate(map, "b", 1), ERR_OK);
     assert_non_null(shard_map_find_coordinator(map));
@@ -194,16 +191,17 @@ static void oldest_candidate_leads(void **state)
 static void only_the_cluster_is_known_after_a_reset(void **state)
 {
     struct shard_map *map = shard_map_new(CLUSTER);
-    uint64_t epoch;
     (void)state;
 
     assert_int_equal(put_cluster(map, 2, 90), ERR_OK);
     assert_int_equal(put_shard(map, 0, (struct named){ 4, 7 }, 91, NULL), ERR_OK);
     assert_int_equal(put_node(map, 7, 7, 92), ERR_OK);
-    assert_non_null(shard_map_find_owner(map, 0, &epoch));
+    assert_non_null(shard_map_find(map, 0));
+    assert_non_null(shard_map_find_node(map, 7));
     shard_map_reset(map);
     assert_int_equal(shard_map_shard_count(map), 2);
-    assert_null(shard_map_find_owner(map, 0, &epoch));
+    assert_null(shard_map_find(map, 0));
+    assert_null(shard_map_find_node(map, 7));
     assert_int_equal(put_cluster(map, 4, 3), ERR_OK); /* Revisions have begun again. */
     assert_int_equal(shard_map_shard_count(map), 4);
     shard_map_free(map);

@@ -2,20 +2,13 @@
 
 #include <string.h>
 
+#include "runtime/base/hex.h"
 #include "runtime/base/utf8.h"
 #include "runtime/codec/codec_scope.h"
 
 #define EXPONENT_MAX 100000 /* Larger ones are cut to it: zero or out of range all the same. */
 
 /* ---- strings ---- */
-
-static int hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Four hex digits; -1 when there are not four. */
 static int32_t unit16(const uint8_t *at, const uint8_t *end)

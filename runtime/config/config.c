@@ -301,15 +301,6 @@ void config_print_help(const struct config_program *program, struct buf *out)
     }
 }
 
-void config_print_values(const struct config_program *program, const void *config, struct buf *out)
-{
-    for (size_t i = 0; i < program->option_count; i++) {
-        buf_printf(out, "%s: ", program->options[i].name);
-        config_value_print(&program->options[i], config, out);
-        buf_put_u8(out, '\n');
-    }
-}
-
 int config_load_for_main(const struct config_program *program, int argc, char *const *argv,
                          void *ret_config)
 {

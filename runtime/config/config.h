@@ -59,7 +59,5 @@ int config_load_for_main(const struct config_program *program, int argc, char *c
 
 /* Appends the text of --help. */
 void config_print_help(const struct config_program *program, struct buf *out);
-/* Appends every option with its value as YAML that config_load reads back. */
-void config_print_values(const struct config_program *program, const void *config, struct buf *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include "runtime/base/check.h"
 #include "runtime/config/config.h"
 #include "runtime/config/config_file.h"
+#include "runtime/config/config_yaml.h"
 
 /* clang-format off */
 #define TEST_CONFIG(X)                                                                          \
@@ -269,7 +270,7 @@ static void printed_values_load_again(void **state)
     assert_int_equal(load(&a, &why, NULL, "--data-dir=q\"\\:\t1", "--ttl=1500", "--cache=1GiB",
                           "--endpoints=x: y,#z\xc3\xa9\xc2\x85\xe2\x80\xa8", NULL),
                      ERR_OK);
-    config_print_values(&program, &a, &yaml);
+    config_yaml_print(&program, &a, &yaml);
     assert_int_equal(config_yaml_load(&program, "f", buf_slice(&yaml), &b, &why), ERR_OK);
     assert_string_equal(a.data_dir, b.data_dir);
     assert_true(b.ttl == 1500 && b.cache == 1u << 30 && b.endpoints.count == 2);

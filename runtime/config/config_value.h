@@ -1,5 +1,5 @@
 /*
- * config_value: one option's value: read from text, checked, printed. Pure. For this folder only.
+ * config_value: one option's value: read from text and checked. Pure. For this folder only.
  */
 #ifndef RUNTIME_CONFIG_CONFIG_VALUE_H
 #define RUNTIME_CONFIG_CONFIG_VALUE_H
@@ -26,8 +26,6 @@ NODISCARD err config_value_set_list(const struct config_option *option, void *co
                                     const struct config_source *source,
                                     struct config_error *ret_why);
 void config_value_free(const struct config_option *option, void *config);
-/* As YAML, on one line. */
-void config_value_print(const struct config_option *option, const void *config, struct buf *out);
 /* "integer", "duration", ... for --help. */
 const char *config_type_word(enum config_type type);
 /* A limit in the option's own notation: "500ms", "64KiB", "3". */

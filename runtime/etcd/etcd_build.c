@@ -119,16 +119,6 @@ void etcd_txn_compare(struct etcd_txn *txn, struct slice key, enum etcd_target t
     add_compare(txn, compare);
 }
 
-void etcd_txn_compare_value(struct etcd_txn *txn, struct slice key, enum etcd_relation relation,
-                            struct slice value)
-{
-    json_t *compare = compare_new(key, relation);
-
-    put(compare, "target", json_string("VALUE"));
-    put(compare, "value", in_base64(value));
-    add_compare(txn, compare);
-}
-
 static void add_op(struct etcd_txn *txn, enum etcd_branch branch, const char *name, json_t *op)
 {
     json_t *wrapped = json_object();
@@ -177,14 +167,6 @@ void etcd_txn_make(struct etcd_txn *txn, struct slice key, struct slice value)
     etcd_txn_get(txn, ETCD_ELSE, key);
 }
 
-void etcd_txn_delete_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix)
-{
-    json_t *op = json_object();
-
-    put_prefix(op, prefix);
-    add_op(txn, branch, "request_delete_range", op);
-}
-
 /* Takes the parts out of `txn`. */
 static json_t *txn_object(const struct etcd_txn *txn)
 {
@@ -206,11 +188,6 @@ void etcd_txn_nest(struct etcd_txn *txn, enum etcd_branch branch, struct etcd_tx
     txn->op_count += inner->op_count;
     CHECK(txn->op_count <= ETCD_TXN_OPS_MAX);
     etcd_txn_free(inner);
-}
-
-size_t etcd_txn_op_count(const struct etcd_txn *txn)
-{
-    return txn->op_count;
 }
 
 void etcd_build_txn(const struct etcd_txn *txn, struct buf *out)

@@ -383,10 +383,3 @@ bool etcd_election_is_leader(const struct etcd_election *election)
 {
     return election->leader && etcd_lease_held(election->lease);
 }
-
-void etcd_election_compare(const struct etcd_election *election, struct etcd_txn *txn)
-{
-    CHECK(election->leader);
-    etcd_txn_compare(txn, buf_slice(&election->key), ETCD_CREATE_REVISION, ETCD_EQUAL,
-                     election->create_revision);
-}

@@ -1,7 +1,7 @@
 /*
  * etcd_election: campaigns under a prefix with a leased key, like etcd's concurrency/election: the
- * key with the lowest create revision leads. Being elected is a belief: whatever the leader writes
- * must compare its key in the same transaction, which etcd_election_compare adds.
+ * key with the lowest create revision leads. Being elected is a belief: each transaction in which
+ * the leader writes must compare the create revision of its key. `elected` tells key and revision.
  *
  * A candidate may remove the keys of its own earlier lives instead of waiting for their leases.
  * That is safe whether or not they have ended: a process that lost its key fails that compare, and
@@ -36,7 +36,5 @@ NODISCARD err etcd_election_start(struct etcd *etcd, const struct etcd_election_
 void etcd_election_stop(struct etcd_election *election);
 
 bool etcd_election_is_leader(const struct etcd_election *election);
-/* Adds "my key still has the create revision it was elected with". Only while leader (CHECK). */
-void etcd_election_compare(const struct etcd_election *election, struct etcd_txn *txn);
 
 #endif

@@ -285,6 +285,8 @@ static void another_cluster_id_is_reported(void **state)
 struct candidate {
     struct etcd_election *election;
     int elected, lost;
+    char key[64]; /* The last that it was elected with. */
+    int64_t create_revision;
     char leader[32];
 };
 
@@ -292,7 +294,10 @@ static void note_elected(void *context, struct slice key, int64_t create_revisio
 {
     struct candidate *c = context;
 
-    assert_true(key.size > 0 && create_revision > 0);
+    assert_true(key.size > 0 && key.size < sizeof c->key && create_revision > 0);
+    memcpy(c->key, key.data, key.size);
+    c->key[key.size] = 0;
+    c->create_revision = create_revision;
     c->elected++;
 }
 
@@ -331,6 +336,13 @@ static void campaign(struct etcd *etcd, const char *prefix, const char *name, ui
     assert_int_equal(etcd_election_start(etcd, &options, &candidate->election), ERR_OK);
 }
 
+/* As every write of a leader does. */
+static void compare_election(const struct candidate *candidate, struct etcd_txn *txn)
+{
+    etcd_txn_compare(txn, slice_from_text(candidate->key), ETCD_CREATE_REVISION, ETCD_EQUAL,
+                     candidate->create_revision);
+}
+
 static void leadership_passes_when_the_leader_resigns(void **state)
 {
     struct world world;
@@ -344,11 +356,11 @@ static void leadership_passes_when_the_leader_resigns(void **state)
     campaign(second, "elect/", "two", 30000, &two);
     RUN_UNTIL(&world, strcmp(two.leader, "one") == 0);
     struct etcd_txn *txn = etcd_txn_new();
-    etcd_election_compare(one.election, txn);
+    compare_election(&one, txn);
     etcd_txn_put(txn, ETCD_THEN, SLICE_LITERAL("by-leader"), SLICE_LITERAL("1"), 0);
     assert_true(commit(&world, txn).succeeded);
     txn = etcd_txn_new(); /* What the deposed leader would still send. */
-    etcd_election_compare(one.election, txn);
+    compare_election(&one, txn);
     etcd_txn_put(txn, ETCD_THEN, SLICE_LITERAL("by-leader"), SLICE_LITERAL("2"), 0);
     assert_int_equal(two.elected, 0);
     etcd_election_stop(one.election);
@@ -398,7 +410,7 @@ static void new_life_leads_at_once_and_fences_the_one_before(void **state)
     world_init(&second);
     campaign(first.etcd, "life/", "life-1", 600000, &one);
     RUN_UNTIL(&first, one.elected == 1);
-    etcd_election_compare(one.election, late);
+    compare_election(&one, late);
     etcd_txn_put(late, ETCD_THEN, SLICE_LITERAL("by-earlier-life"), SLICE_LITERAL("1"), 0);
     campaign(second.etcd, "life/", "life-2", 600000, &two);
     RUN_UNTIL(&second, two.elected == 1);
@@ -424,7 +436,7 @@ static void deleted_candidate_takes_a_new_place(void **state)
     world_init(&world);
     campaign(world.etcd, "gone/", "one", 30000, &one);
     RUN_UNTIL(&world, one.elected == 1);
-    etcd_txn_delete_prefix(txn, ETCD_THEN, SLICE_LITERAL("gone/"));
+    etcd_txn_delete(txn, ETCD_THEN, slice_from_text(one.key));
     assert_int_equal(commit(&world, txn).deleted, 1);
     RUN_UNTIL(&world, one.lost == 1 && one.elected == 2);
     etcd_election_stop(one.election);

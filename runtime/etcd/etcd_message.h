@@ -91,21 +91,15 @@ void etcd_txn_free(struct etcd_txn *txn);
 /* A key that is absent has version, create and mod revision and lease 0. */
 void etcd_txn_compare(struct etcd_txn *txn, struct slice key, enum etcd_target target,
                       enum etcd_relation relation, int64_t number);
-/* False when the key is absent, whatever the relation. */
-void etcd_txn_compare_value(struct etcd_txn *txn, struct slice key, enum etcd_relation relation,
-                            struct slice value);
 void etcd_txn_put(struct etcd_txn *txn, enum etcd_branch branch, struct slice key,
                   struct slice value, int64_t lease);
 void etcd_txn_get(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
 void etcd_txn_delete(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
-void etcd_txn_delete_prefix(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix);
 /* THEN: the key gets that value, without a lease, or is deleted if it is empty. ELSE: it is read,
  * for etcd_txn_shows; that is one operation, so the n-th of these is operation n of the answer. */
 void etcd_txn_make(struct etcd_txn *txn, struct slice key, struct slice value);
-/* Takes `inner`: do not free or use it afterwards. */
+/* Takes `inner`: do not free or use it afterwards. ETCD_TXN_OPS_MAX counts its ops, too. */
 void etcd_txn_nest(struct etcd_txn *txn, enum etcd_branch branch, struct etcd_txn *inner);
-/* Ops in both branches, nested ones included: what ETCD_TXN_OPS_MAX limits. */
-size_t etcd_txn_op_count(const struct etcd_txn *txn);
 
 /* ---- Leases and watches ---- */
 

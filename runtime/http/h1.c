@@ -1,9 +1,14 @@
+#include "runtime/http/h1.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "runtime/base/check.h"
 #include "runtime/http/h1_head.h"
 #include "runtime/http/http_budget.h"
+#include "runtime/http/http_conn.h"
+#include "runtime/http/http_life.h"
+#include "runtime/http/http_waiting.h"
 
 #define RAW_BYTES_PER_BODY_BYTE 8u /* Most overhead of chunk headers. */
 #define RAW_BYTES_AT_LEAST      65536u
@@ -125,10 +130,11 @@ static const llhttp_settings_t settings = {
 
 /* ---- receiving ---- */
 
-void h1_start(struct http_conn *conn)
+static err start(struct http_conn *conn)
 {
     llhttp_init(&conn->parser, HTTP_REQUEST, &settings);
     conn->parser.data = conn;
+    return ERR_OK;
 }
 
 /* Answers with an error, in its turn, and takes no more input. */
@@ -139,13 +145,16 @@ static void refuse(struct http_conn *conn, struct http_exchange *exchange,
     conn->incoming = NULL;
     conn->head_since_ms = 0;
     exchange->close = true;
-    http_conn_refuse(exchange, &refusal);
+    http_exchange_refuse(exchange, &refusal);
 }
 
-void h1_end_body(struct http_exchange *exchange, struct http_refusal refusal)
+static void end_body(struct http_exchange *exchange, struct http_refusal refusal)
 {
-    CHECK(exchange->conn->incoming == exchange);
-    refuse(exchange->conn, exchange, refusal);
+    struct http_conn *conn = exchange->conn;
+
+    CHECK(conn->incoming == exchange);
+    refuse(conn, exchange, refusal);
+    http_conn_mark_dirty(conn); /* The exchange may be gone. */
 }
 
 static void save_field(struct http_exchange *exchange, struct slice head, const char *name)
@@ -172,7 +181,7 @@ static void refuse_unparsed(struct http_conn *conn, struct slice head, struct ht
     struct http_exchange *exchange = http_exchange_new(conn);
     uint32_t limit = conn->server->config.limits.header_bytes_max;
 
-    http_conn_add(conn, exchange);
+    http_exchange_add(exchange);
     buf_append(&exchange->head, head.data, head.size < limit ? head.size : limit);
     exchange->body_max = 0;
     refuse_head(exchange, refusal);
@@ -192,7 +201,7 @@ static void complete(struct http_conn *conn)
         exchange->close = true;
         conn->refused = true;
     }
-    http_conn_hand(exchange);
+    http_exchange_hand(exchange);
 }
 
 static struct buf *target_of(struct http_exchange *exchange)
@@ -204,7 +213,7 @@ static struct buf *target_of(struct http_exchange *exchange)
 static void count_added(struct http_exchange *exchange, const struct buf *out, size_t before)
 {
     if (out == &exchange->out)
-        http_conn_streams_grew(exchange->conn, out->size - before);
+        http_waiting_grew(exchange->conn, out->size - before);
 }
 
 /* A body whose request was answered by its head is read and thrown away if it is short, so that the
@@ -228,7 +237,7 @@ static bool greet(struct http_conn *conn)
     conn->chunks = (struct h1_chunks){ 0 };
     exchange->since_ms = http_now_ms(conn->server);
     exchange->close = !discards;
-    if (http_conn_greet(exchange)) {
+    if (http_exchange_greet(exchange)) {
         exchange->close = false;
         return true;
     }
@@ -268,7 +277,7 @@ static void complete_bodiless(struct http_conn *conn)
     bool close = exchange->close || conn->server->draining;
 
     exchange->close = close;
-    if (http_conn_greet(exchange)) {
+    if (http_exchange_greet(exchange)) {
         complete(conn);
         return;
     }
@@ -284,7 +293,7 @@ static void parse_head(struct http_conn *conn, struct slice head)
     const char *wrong;
 
     conn->head_since_ms = 0;
-    http_conn_add(conn, exchange);
+    http_exchange_add(exchange);
     conn->incoming = exchange;
     conn->refusal = http_refusal_of(conn->server, HTTP_REFUSED_GRAMMAR);
     buf_append(&exchange->head, head.data, head.size);
@@ -393,12 +402,12 @@ static size_t receive_body(struct http_conn *conn, struct slice bytes)
     return bytes.size;
 }
 
-bool h1_is_full(const struct http_conn *conn)
+static bool is_full(const struct http_conn *conn)
 {
     const struct http_limits *limits = &conn->server->config.limits;
 
     return conn->exchange_count >= limits->pipeline_max + (conn->incoming != NULL) ||
-           http_conn_waiting(conn) > limits->output_bytes_max;
+           http_waiting_of(conn) > limits->output_bytes_max;
 }
 
 /* What is held back is past a budget. */
@@ -416,7 +425,7 @@ static void refuse_input(struct http_conn *conn, struct http_refusal refusal)
     buf_deinit(&held);
 }
 
-void h1_receive(struct http_conn *conn, struct slice bytes)
+static void receive(struct http_conn *conn, struct slice bytes)
 {
     struct buf held = conn->in;
     enum http_refused why;
@@ -426,7 +435,7 @@ void h1_receive(struct http_conn *conn, struct slice bytes)
         buf_append(&held, bytes.data, bytes.size);
         bytes = buf_slice(&held);
     }
-    while (bytes.size > 0 && !conn->refused && !conn->doomed && !h1_is_full(conn)) {
+    while (bytes.size > 0 && !conn->refused && !conn->doomed && !is_full(conn)) {
         size_t used = conn->incoming != NULL || conn->discarding ? receive_body(conn, bytes)
                                                                  : receive_head(conn, bytes);
         if (used == 0)
@@ -435,7 +444,7 @@ void h1_receive(struct http_conn *conn, struct slice bytes)
     }
     if (!conn->refused && !conn->doomed) {
         buf_append(&conn->in, bytes.data, bytes.size);
-        if (h1_is_full(conn))
+        if (is_full(conn))
             http_conn_resume(conn); /* Stops reading at once. */
     }
     buf_deinit(&held);
@@ -443,7 +452,7 @@ void h1_receive(struct http_conn *conn, struct slice bytes)
         refuse_input(conn, http_refusal_of(conn->server, why));
 }
 
-void h1_tick(struct http_conn *conn, uint64_t now_ms)
+static void tick(struct http_conn *conn, uint64_t now_ms)
 {
     const struct http_limits *limits = &conn->server->config.limits;
     struct http_exchange *incoming = conn->incoming;
@@ -559,7 +568,7 @@ static void advance(struct http_conn *conn)
     while (conn->first != NULL && conn->first->ended) {
         struct http_exchange *exchange = conn->first;
         bool last = exchange->close;
-        http_conn_remove(conn, exchange);
+        http_exchange_remove(exchange);
         http_exchange_free(exchange);
         if (last) {
             http_conn_close_soon(conn);
@@ -568,12 +577,13 @@ static void advance(struct http_conn *conn)
         if (conn->first == NULL)
             return;
         buf_append(&conn->out, conn->first->out.data, conn->first->out.size);
-        http_conn_streams_shrank(conn, conn->first->out.size);
+        http_waiting_shrank(conn, conn->first->out.size);
         buf_clear(&conn->first->out);
     }
 }
 
-void h1_answer_begin(struct http_exchange *exchange, const struct http_answer *answer, bool whole)
+static void answer_begin(struct http_exchange *exchange, const struct http_answer *answer,
+                         bool whole)
 {
     struct http_conn *conn = exchange->conn;
     struct buf *out = target_of(exchange);
@@ -601,7 +611,7 @@ void h1_answer_begin(struct http_exchange *exchange, const struct http_answer *a
     http_conn_mark_dirty(conn);
 }
 
-void h1_answer_send(struct http_exchange *exchange, struct slice bytes)
+static void answer_send(struct http_exchange *exchange, struct slice bytes)
 {
     struct buf *out = target_of(exchange);
     size_t before = out->size;
@@ -619,15 +629,29 @@ void h1_answer_send(struct http_exchange *exchange, struct slice bytes)
     http_conn_mark_dirty(exchange->conn);
 }
 
-void h1_answer_end(struct http_exchange *exchange)
+static void answer_end(struct http_exchange *exchange, const struct http_field *trailers,
+                       size_t trailer_count)
 {
     struct http_conn *conn = exchange->conn;
     struct buf *out = target_of(exchange);
     size_t before = out->size;
 
+    (void)trailers;
+    (void)trailer_count;
     if (exchange->chunked && !exchange->only_head)
         put_text(out, "0\r\n\r\n");
     count_added(exchange, out, before);
     advance(conn);
     http_conn_mark_dirty(conn);
 }
+
+const struct http_protocol h1_protocol = {
+    .start = start,
+    .receive = receive,
+    .is_full = is_full,
+    .tick = tick,
+    .end_body = end_body,
+    .answer_begin = answer_begin,
+    .answer_send = answer_send,
+    .answer_end = answer_end,
+};

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/base/hex.h"
+
 /* A header line without its CRLF, not empty. */
 static bool line_is_good(const uint8_t *line, size_t size, bool is_first)
 {
@@ -73,18 +75,10 @@ bool h1_head_find(struct slice head, const char *name, struct slice *ret_value)
 
 #define CHUNK_BYTES_MAX 0xffffffffu
 
-static int hex_of(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The state after `c` in a line that gives a size. CHUNK_END: malformed. */
 static enum h1_chunk_state chunk_size_take(struct h1_chunks *chunks, uint8_t c)
 {
-    int digit = hex_of(c);
+    int digit = hex_digit(c);
 
     if (chunks->state == CHUNK_SIZE_LF) {
         if (c != '\n')
@@ -198,18 +192,13 @@ const char *h1_head_check(const struct http_exchange *exchange)
     return NULL;
 }
 
-static bool starts_with(struct slice text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
 bool h1_head_set_target(struct http_exchange *exchange, struct slice target)
 {
     const uint8_t *mark;
 
     /* The absolute form, as sent to proxies. */
-    if (starts_with(target, "http://") || starts_with(target, "https://")) {
+    if (slice_begins_with(target, SLICE_LITERAL("http://")) ||
+        slice_begins_with(target, SLICE_LITERAL("https://"))) {
         size_t skip = target.data[4] == 's' ? 8 : 7;
         mark = memchr(target.data + skip, '/', target.size - skip);
         if (mark == NULL)

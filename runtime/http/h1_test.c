@@ -10,7 +10,7 @@
 #include <uv.h>
 
 #include "runtime/base/check.h"
-#include "runtime/http/http_fixture.h"
+#include "runtime/rpc/http_fixture.h"
 
 static int set_up(void **state)
 {

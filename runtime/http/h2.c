@@ -1,9 +1,14 @@
+#include "runtime/http/h2.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/check.h"
 #include "runtime/http/http_budget.h"
+#include "runtime/http/http_conn.h"
+#include "runtime/http/http_life.h"
+#include "runtime/http/http_waiting.h"
 
 #define STREAM_WINDOW     1048576
 #define CONNECTION_WINDOW 16777216
@@ -67,11 +72,11 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     }
     struct http_exchange *exchange = http_exchange_new(conn);
     exchange->stream_id = frame->hd.stream_id;
-    http_conn_add(conn, exchange);
+    http_exchange_add(exchange);
     if (!http_head_charge(exchange, &why)) {
         http_refusal_count(conn->server, why, conn->peer);
         conn->server->stats.bad_messages++;
-        http_conn_cancel(exchange);
+        http_exchange_cancel(exchange);
         nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                   NGHTTP2_REFUSED_STREAM);
         return 0;
@@ -185,7 +190,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 
 static void refuse(struct http_exchange *exchange, struct http_refusal refusal)
 {
-    http_conn_refuse(exchange, &refusal);
+    http_exchange_refuse(exchange, &refusal);
 }
 
 static void refuse_large(struct http_exchange *exchange)
@@ -199,7 +204,7 @@ static void refuse_large(struct http_exchange *exchange)
 /* A head is whole, and a body may follow. False: it was answered. */
 static bool greet(struct http_exchange *exchange, bool is_last)
 {
-    if (http_conn_greet(exchange)) {
+    if (http_exchange_greet(exchange)) {
         struct slice length = http_header_find(exchange, "content-length");
         uint64_t size = 0;
         for (size_t i = 0; i < length.size && i < 18; i++)
@@ -264,7 +269,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
             return 0;
     }
     if (is_last && exchange->head_done)
-        http_conn_hand(exchange);
+        http_exchange_hand(exchange);
     return 0;
 }
 
@@ -281,7 +286,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
     if (exchange == NULL)
         return 0;
     nghttp2_session_set_stream_user_data(session, stream_id, NULL);
-    http_conn_cancel(exchange); /* Frees it when it was answered. */
+    http_exchange_cancel(exchange); /* Frees it when it was answered. */
     return 0;
 }
 
@@ -307,7 +312,7 @@ static void set_options(nghttp2_option *option, const struct http_limits *limits
         (uint64_t)2 * limits->stream_resets_per_s);
 }
 
-err h2_start(struct http_conn *conn)
+static err start(struct http_conn *conn)
 {
     const struct http_limits *limits = &conn->server->config.limits;
     nghttp2_settings_entry settings[] = {
@@ -336,7 +341,7 @@ err h2_start(struct http_conn *conn)
     return e;
 }
 
-void h2_stop(struct http_conn *conn)
+static void stop(struct http_conn *conn)
 {
     nghttp2_session_del(conn->session);
     conn->session = NULL;
@@ -350,8 +355,8 @@ static void fail(struct http_conn *conn, uint32_t code)
     conn->server->stats.bad_messages++;
     conn->refused = true;
     while (conn->first != NULL)
-        http_conn_cancel(conn->first);
-    h2_stop(conn);
+        http_exchange_cancel(conn->first);
+    stop(conn);
     buf_append(&conn->out, "\0\0\x08\x07\0\0\0\0\0", 9); /* A GOAWAY of 8 bytes, stream 0. */
     buf_put_u32_be(&conn->out, (uint32_t)last);
     buf_put_u32_be(&conn->out, code);
@@ -372,7 +377,7 @@ static uint32_t code_of(ssize_t error)
     }
 }
 
-void h2_receive(struct http_conn *conn, struct slice bytes)
+static void receive(struct http_conn *conn, struct slice bytes)
 {
     if (conn->session == NULL)
         return;
@@ -385,14 +390,19 @@ void h2_receive(struct http_conn *conn, struct slice bytes)
     http_conn_mark_dirty(conn);
 }
 
-void h2_fill(struct http_conn *conn)
+static bool is_full(const struct http_conn *conn)
+{
+    return http_waiting_of(conn) > conn->server->config.limits.output_bytes_max;
+}
+
+static void fill(struct http_conn *conn)
 {
     uint32_t limit = conn->server->config.limits.output_bytes_max;
     const uint8_t *frames;
 
     if (conn->session == NULL)
         return;
-    while (http_conn_waiting(conn) < limit) {
+    while (http_waiting_of(conn) < limit) {
         ssize_t size = nghttp2_session_mem_send(conn->session, &frames);
         if (size < 0) {
             http_conn_close(conn);
@@ -406,7 +416,7 @@ void h2_fill(struct http_conn *conn)
         conn->close_soon = true;
 }
 
-void h2_goaway(struct http_conn *conn)
+static void go_away(struct http_conn *conn)
 {
     if (conn->session == NULL)
         return;
@@ -454,13 +464,16 @@ static void tick_body(struct http_exchange *exchange, uint64_t now_ms)
     refuse(exchange, http_refusal_of(server, HTTP_REFUSED_BODY_LATE));
 }
 
-void h2_end_body(struct http_exchange *exchange, struct http_refusal refusal)
+static void end_body(struct http_exchange *exchange, struct http_refusal refusal)
 {
+    struct http_conn *conn = exchange->conn;
+
     exchange->late = true;
     refuse(exchange, refusal);
+    http_conn_mark_dirty(conn); /* The exchange may be gone. */
 }
 
-void h2_tick(struct http_conn *conn, uint64_t now_ms)
+static void tick(struct http_conn *conn, uint64_t now_ms)
 {
     const struct http_limits *limits = &conn->server->config.limits;
 
@@ -535,7 +548,7 @@ static ssize_t on_answer_bytes(nghttp2_session *session, int32_t stream_id, uint
         memcpy(ret_bytes, exchange->out.data + exchange->out_at, size);
     exchange->out_at += size;
     exchange->since_ms = http_now_ms(exchange->server);
-    http_conn_streams_shrank(exchange->conn, size);
+    http_waiting_shrank(exchange->conn, size);
     if (exchange->out_at == exchange->out.size) {
         buf_clear(&exchange->out);
         exchange->out_at = 0;
@@ -561,7 +574,8 @@ static void keep_trailers(struct http_exchange *exchange, const struct http_fiel
     }
 }
 
-void h2_answer_begin(struct http_exchange *exchange, const struct http_answer *answer, bool whole)
+static void answer_begin(struct http_exchange *exchange, const struct http_answer *answer,
+                         bool whole)
 {
     struct http_conn *conn = exchange->conn;
     nghttp2_nv fields[ANSWER_FIELDS_MAX];
@@ -579,7 +593,7 @@ void h2_answer_begin(struct http_exchange *exchange, const struct http_answer *a
         keep_trailers(exchange, answer->trailers, answer->trailer_count);
         if (!exchange->only_head) {
             buf_append(&exchange->out, answer->body.data, answer->body.size);
-            http_conn_streams_grew(conn, answer->body.size);
+            http_waiting_grew(conn, answer->body.size);
         }
         exchange->since_ms = http_now_ms(exchange->server);
     }
@@ -591,22 +605,36 @@ void h2_answer_begin(struct http_exchange *exchange, const struct http_answer *a
     http_conn_mark_dirty(conn);
 }
 
-void h2_answer_send(struct http_exchange *exchange, struct slice bytes)
+static void answer_send(struct http_exchange *exchange, struct slice bytes)
 {
     if (exchange->only_head)
         return;
     if (exchange->out.size == exchange->out_at)
         exchange->since_ms = http_now_ms(exchange->server);
     buf_append(&exchange->out, bytes.data, bytes.size);
-    http_conn_streams_grew(exchange->conn, bytes.size);
+    http_waiting_grew(exchange->conn, bytes.size);
     nghttp2_session_resume_data(exchange->conn->session, exchange->stream_id);
     http_conn_mark_dirty(exchange->conn);
 }
 
-void h2_answer_end(struct http_exchange *exchange, const struct http_field *trailers,
-                   size_t trailer_count)
+static void answer_end(struct http_exchange *exchange, const struct http_field *trailers,
+                       size_t trailer_count)
 {
     keep_trailers(exchange, trailers, trailer_count);
     nghttp2_session_resume_data(exchange->conn->session, exchange->stream_id);
     http_conn_mark_dirty(exchange->conn);
 }
+
+const struct http_protocol h2_protocol = {
+    .start = start,
+    .stop = stop,
+    .receive = receive,
+    .is_full = is_full,
+    .fill = fill,
+    .go_away = go_away,
+    .tick = tick,
+    .end_body = end_body,
+    .answer_begin = answer_begin,
+    .answer_send = answer_send,
+    .answer_end = answer_end,
+};

@@ -12,8 +12,8 @@
 #include "runtime/base/check.h"
 #include "runtime/codec/gzip.h"
 #include "runtime/codec/proto_codec.h"
-#include "runtime/http/h2_peer.h"
-#include "runtime/http/http_fixture.h"
+#include "runtime/rpc/h2_peer.h"
+#include "runtime/rpc/http_fixture.h"
 
 static int set_up(void **state)
 {

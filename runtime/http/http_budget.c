@@ -1,12 +1,9 @@
 #include "runtime/http/http_budget.h"
 
-#include <arpa/inet.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "runtime/base/address.h"
 #include "runtime/base/check.h"
-#include "runtime/base/hash.h"
 
 #define LOG_EVERY_MS      60000u
 #define HEAD_KEPT_BYTES   1024u    /* A smaller head is not worth the copy.                   */
@@ -17,7 +14,6 @@
 #define SLOW_ENDED_MAX    16u      /* Bodies refused for the sake of one.                     */
 #define TRIM_BYTES_MIN    8388608u /* Freed since the peak: worth giving back to the system.  */
 #define TRIM_MS_MIN       2000u
-#define IPV6_HOST_BYTES   8u /* A household or a host has a /64. */
 #define BODY_CAPACITY_MIN 512u
 
 /* ---- refusals ---- */
@@ -112,23 +108,6 @@ void http_refusal_count(struct http_server *server, enum http_refused why, const
 }
 
 /* ---- shares ---- */
-
-/* A name for an address as peer_print writes it, without the port; of IPv6 only the network. */
-static uint64_t address_name(const char *peer)
-{
-    const char *colon = strrchr(peer, ':');
-    size_t size = colon != NULL ? (size_t)(colon - peer) : strlen(peer);
-    char text[INET6_ADDRSTRLEN];
-    uint8_t address[16];
-
-    if (size > 2 && peer[0] == '[' && size - 2 < sizeof text) {
-        memcpy(text, peer + 1, size - 2);
-        text[size - 2] = 0;
-        if (inet_pton(AF_INET6, text, address) == 1)
-            return hash_u64((struct slice){ address, IPV6_HOST_BYTES });
-    }
-    return hash_u64((struct slice){ (const uint8_t *)peer, size });
-}
 
 void http_budget_open(struct http_conn *conn)
 {
@@ -359,7 +338,7 @@ static bool end_slowest(struct http_exchange *for_it)
     }
     if (slowest == NULL)
         return false;
-    http_conn_end_body(slowest, HTTP_REFUSED_BODY_SLOW);
+    slowest->conn->protocol->end_body(slowest, http_refusal_of(server, HTTP_REFUSED_BODY_SLOW));
     return true;
 }
 
@@ -525,40 +504,4 @@ void http_budget_tick(struct http_server *server, uint64_t now_ms)
 #ifdef __GLIBC__
     (void)malloc_trim(0);
 #endif
-}
-
-#define SLOW_READER_MS 1000u
-
-/* Of the memory for answers: what callers may have of it before they showed a key. */
-static uint64_t strangers_max(const struct http_server *server)
-{
-    return server->config.limits.waiting_bytes_max / 8;
-}
-
-bool http_answer_fits(const struct http_exchange *exchange, size_t size)
-{
-    const struct http_conn *conn = exchange->conn;
-
-    if (conn == NULL || conn->known)
-        return true;
-    /* Of HTTP/1.1, what was answered in this round is counted at its end. */
-    uint64_t held = exchange->server->stats.stranger_bytes + conn->out.size + conn->sending_left -
-                    conn->wire_bytes;
-    return held == 0 || held + size <= strangers_max(exchange->server);
-}
-
-bool http_conn_is_slow_reader(const struct http_conn *conn)
-{
-    const struct http_stats *stats = &conn->server->stats;
-    uint64_t max = conn->server->config.limits.waiting_bytes_max;
-    uint64_t part = max / (stats->connections + 1);
-
-    if (part < SLOW_READER_BYTES_MIN)
-        part = SLOW_READER_BYTES_MIN;
-    bool late = http_now_ms(conn->server) >= conn->drained_ms + SLOW_READER_MS;
-    if (!conn->known && stats->stranger_bytes > strangers_max(conn->server) &&
-        conn->stream_bytes + conn->wire_bytes > STRANGER_BYTES_FREE)
-        return true;
-    return stats->waiting_bytes > (late ? max / 2 : max) &&
-           conn->stream_bytes + conn->wire_bytes > part;
 }

@@ -1,12 +1,12 @@
 /*
  * http_budget: the memory that requests may take before they are answered: heads and bodies, in
  * all, of each address, key and connection. Counted in bytes allocated, spent before they are, and
- * given back with them (DESIGN section 11). Private to runtime/http.
+ * given back with them (DESIGN section 11). For runtime/http and runtime/rpc.
  */
 #ifndef RUNTIME_HTTP_HTTP_BUDGET_H
 #define RUNTIME_HTTP_HTTP_BUDGET_H
 
-#include "runtime/http/http_conn.h"
+#include "runtime/http/http_state.h"
 
 /* The address of the connection has a share from now on. */
 void http_budget_open(struct http_conn *conn);
@@ -56,11 +56,6 @@ void http_budget_join(struct http_exchange *exchange);
 void http_budget_leave(struct http_exchange *exchange);
 /* All that the exchange holds of budgets. */
 void http_budget_release(struct http_exchange *exchange);
-
-/* ---- answers ---- */
-
-/* Whether there is room for a long answer to a caller who may have shown no key. */
-bool http_answer_fits(const struct http_exchange *exchange, size_t size);
 
 /* ---- the system's memory ---- */
 

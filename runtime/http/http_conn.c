@@ -6,8 +6,9 @@
 
 #include "runtime/base/check.h"
 #include "runtime/http/http_budget.h"
-#include "runtime/http/http_peer.h"
+#include "runtime/http/http_life.h"
 #include "runtime/http/http_turn.h"
+#include "runtime/http/http_waiting.h"
 
 #define LINGER_MS           2000u
 #define KEPT_BYTES_MAX      1048576u /* Larger output buffers are given back once empty. */
@@ -18,144 +19,25 @@
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #define H2_PREFACE_SIZE (sizeof h2_preface - 1)
 
-/* ---- exchanges ---- */
-
-static void waiting_grew(struct http_conn *conn, size_t size)
-{
-    struct http_server *server = conn->server;
-
-    if (!conn->known)
-        server->stats.stranger_bytes += size;
-    server->stats.waiting_bytes += size;
-    if (server->config.answers != NULL)
-        budget_take(server->config.answers, size);
-}
-
-static void waiting_shrank(struct http_conn *conn, size_t size)
-{
-    struct http_server *server = conn->server;
-
-    if (!conn->known)
-        server->stats.stranger_bytes -= size;
-    server->stats.waiting_bytes -= size;
-    if (server->config.answers != NULL)
-        budget_give(server->config.answers, size);
-}
-
-/* Now something waits for the client where nothing did: its time to read begins. */
-static void begin_to_wait(struct http_conn *conn)
-{
-    if (conn->stream_bytes + conn->wire_bytes > 0)
-        return;
-    conn->drained_bytes = 0;
-    conn->drained_ms = http_now_ms(conn->server);
-}
-
-/* The client took so much. */
-static void drained(struct http_conn *conn, size_t size)
-{
-    conn->drained_bytes += size;
-    if (conn->drained_bytes < SLOW_READER_BYTES_MIN)
-        return;
-    conn->drained_bytes = 0;
-    conn->drained_ms = http_now_ms(conn->server);
-}
-
-void http_conn_streams_grew(struct http_conn *conn, size_t size)
-{
-    begin_to_wait(conn);
-    conn->stream_bytes += size;
-    waiting_grew(conn, size);
-}
-
-void http_conn_streams_shrank(struct http_conn *conn, size_t size)
-{
-    CHECK(size <= conn->stream_bytes);
-    conn->stream_bytes -= size;
-    waiting_shrank(conn, size);
-}
-
-/* A request came: whole, or as much of it as its answer needed. */
-static void spoke(struct http_conn *conn)
-{
-    struct http_server *server = conn->server;
-
-    conn->since_ms = http_now_ms(server);
-    turnstile_touch(server->turnstile, &conn->place);
-    server->stats.requests++;
-}
-
-bool http_conn_greet(struct http_exchange *exchange)
-{
-    struct http_server *server = exchange->server;
-    struct http_conn *conn = exchange->conn;
-
-    exchange->body_max = server->config.limits.body_bytes_max;
-    exchange->body_max_told = exchange->body_max;
-    if (server->config.handlers.on_head == NULL)
-        return true;
-    exchange->handed = true; /* It may be answered now. */
-    if (!server->config.handlers.on_head(server->config.handlers.user, exchange)) {
-        spoke(conn); /* The exchange may be gone. */
-        return false;
-    }
-    exchange->handed = false;
-    exchange->greeted = true;
-    conn->proved = true;
-    return true;
-}
-
-void http_conn_end_body(struct http_exchange *exchange, enum http_refused why)
-{
-    struct http_refusal refusal = http_refusal_of(exchange->server, why);
-    struct http_conn *conn = exchange->conn;
-
-    if (http_is_h2(exchange))
-        h2_end_body(exchange, refusal);
-    else
-        h1_end_body(exchange, refusal);
-    http_conn_mark_dirty(conn);
-}
-
-void http_conn_hand(struct http_exchange *exchange)
-{
-    struct http_server *server = exchange->server;
-
-    http_body_received(exchange);
-    exchange->received = true;
-    exchange->handed = true;
-    spoke(exchange->conn);
-    server->config.handlers.on_request(server->config.handlers.user, exchange);
-}
-
-void http_conn_refuse(struct http_exchange *exchange, const struct http_refusal *refusal)
-{
-    struct http_server *server = exchange->server;
-
-    exchange->handed = true;
-    server->stats.bad_messages++;
-    http_body_drop(exchange);
-    http_refusal_count(server, refusal->why, http_peer(exchange));
-    server->config.handlers.on_refused(server->config.handlers.user, exchange, refusal);
-}
-
-void http_conn_cancel(struct http_exchange *exchange)
-{
-    struct http_server *server = exchange->server;
-
-    http_conn_remove(exchange->conn, exchange);
-    http_budget_leave(exchange);
-    if (!exchange->handed || exchange->ended) {
-        if (exchange->greeted && !exchange->handed)
-            server->config.handlers.on_forgotten(server->config.handlers.user, exchange);
-        http_exchange_free(exchange);
-        return;
-    }
-    server->stats.requests_cancelled++;
-    server->config.handlers.on_cancel(server->config.handlers.user, exchange);
-}
-
 /* ---- closing ---- */
+
+static void forget(struct http_server *server, struct http_conn *conn)
+{
+    if (conn->previous != NULL)
+        conn->previous->next = conn->next;
+    else
+        server->conns = conn->next;
+    if (conn->next != NULL)
+        conn->next->previous = conn->previous;
+    for (struct http_conn **at = &server->dirty; conn->dirty && *at != NULL;
+         at = &(*at)->next_dirty) {
+        if (*at == conn) {
+            *at = conn->next_dirty;
+            break;
+        }
+    }
+    server->stats.connections--;
+}
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -168,7 +50,8 @@ static void on_closed(uv_handle_t *handle)
     buf_deinit(&conn->sending);
     http_budget_close(conn);
     tls_session_free(conn->tls);
-    http_server_forget(server, conn);
+    forget(server, conn);
+    http_tell_stopped(server);
     free(conn);
 }
 
@@ -183,10 +66,10 @@ void http_conn_close(struct http_conn *conn)
     conn->state = CONN_CLOSED;
     turnstile_leave(conn->server->turnstile, &conn->place);
     while (conn->first != NULL)
-        http_conn_cancel(conn->first);
-    h2_stop(conn);
-    waiting_shrank(conn, conn->wire_bytes);
-    conn->wire_bytes = 0;
+        http_exchange_cancel(conn->first);
+    if (conn->protocol != NULL && conn->protocol->stop != NULL)
+        conn->protocol->stop(conn);
+    http_waiting_forget(conn);
     uv_close((uv_handle_t *)&conn->tcp, on_closed);
 }
 
@@ -223,30 +106,19 @@ void http_conn_close_soon(struct http_conn *conn)
 
 void http_conn_mark_dirty(struct http_conn *conn)
 {
-    if (conn->state != CONN_CLOSED)
-        http_server_mark_dirty(conn->server, conn);
-}
+    struct http_server *server = conn->server;
 
-size_t http_conn_waiting(const struct http_conn *conn)
-{
-    return conn->out.size + conn->sending_left;
-}
-
-static void count_wire(struct http_conn *conn)
-{
-    size_t before = conn->wire_bytes;
-
-    begin_to_wait(conn);
-    conn->wire_bytes = http_conn_waiting(conn);
-    if (conn->wire_bytes > before)
-        waiting_grew(conn, conn->wire_bytes - before);
-    else
-        waiting_shrank(conn, before - conn->wire_bytes);
+    if (conn->state == CONN_CLOSED || conn->dirty)
+        return;
+    conn->dirty = true;
+    conn->next_dirty = server->dirty;
+    server->dirty = conn;
+    loop_hook_arm(&server->flush);
 }
 
 static bool close_slow_reader(struct http_conn *conn)
 {
-    if (!http_conn_is_slow_reader(conn))
+    if (!http_waiting_is_slow(conn))
         return false;
     conn->server->stats.slow_readers++;
     http_conn_close(conn);
@@ -258,7 +130,7 @@ static void on_written(uv_write_t *write, int status)
     struct http_conn *conn = write->data;
 
     conn->writing = false;
-    drained(conn, conn->sending_left - conn->clear_left);
+    http_waiting_drained(conn, conn->sending_left - conn->clear_left);
     conn->sending_left = conn->clear_left;
     buf_clear(&conn->sending);
     if (conn->sending.capacity > KEPT_BYTES_MAX)
@@ -270,7 +142,7 @@ static void on_written(uv_write_t *write, int status)
         return;
     }
     conn->since_ms = http_now_ms(conn->server);
-    count_wire(conn);
+    http_waiting_count(conn);
     http_conn_mark_dirty(conn);
 }
 
@@ -318,7 +190,7 @@ static void send_waiting(struct http_conn *conn)
         return;
     }
     size_t size = sent > 0 ? (size_t)sent : 0;
-    drained(conn, size);
+    http_waiting_drained(conn, size);
     conn->server->stats.bytes_sent += wire->size;
     if (size < wire->size) {
         write_rest(conn, wire, size);
@@ -338,7 +210,7 @@ static void wake_streams(struct http_conn *conn)
     while (exchange != NULL) {
         size_t waiting = exchange->out.size - exchange->out_at;
         if (!http_is_h2(exchange))
-            waiting += http_conn_waiting(conn);
+            waiting += http_waiting_of(conn);
         if (!exchange->blocked || waiting > low) {
             exchange = exchange->next;
             continue;
@@ -353,9 +225,9 @@ void http_conn_flush(struct http_conn *conn)
 {
     if (conn->state == CONN_CLOSED || conn->state == CONN_LINGER)
         return;
-    if (conn->state == CONN_H2) {
+    if (conn->state == CONN_OPEN && conn->protocol->fill != NULL) {
         conn->receiving = true;
-        h2_fill(conn);
+        conn->protocol->fill(conn);
         conn->receiving = false;
         if (conn->doomed)
             http_conn_close(conn);
@@ -366,11 +238,11 @@ void http_conn_flush(struct http_conn *conn)
         send_waiting(conn);
     if (conn->state == CONN_CLOSED)
         return;
-    count_wire(conn);
+    http_waiting_count(conn);
     if (close_slow_reader(conn) || conn->writing)
         return;
     wake_streams(conn);
-    if (conn->close_soon && !conn->writing && http_conn_waiting(conn) == 0) {
+    if (conn->close_soon && !conn->writing && http_waiting_of(conn) == 0) {
         linger(conn);
         return;
     }
@@ -392,17 +264,12 @@ static void detect(struct http_conn *conn, struct slice bytes)
         return;
     held = conn->in;
     conn->in = (struct buf){ 0 };
-    if (preface || strcmp(alpn, "h2") == 0) {
-        conn->state = CONN_H2;
-        if (h2_start(conn) == ERR_OK)
-            h2_receive(conn, buf_slice(&held));
-        else
-            http_conn_close(conn);
-    } else {
-        conn->state = CONN_H1;
-        h1_start(conn);
-        h1_receive(conn, buf_slice(&held));
-    }
+    conn->state = CONN_OPEN;
+    conn->protocol = preface || strcmp(alpn, "h2") == 0 ? conn->server->h2 : conn->server->h1;
+    if (conn->protocol->start(conn) == ERR_OK)
+        conn->protocol->receive(conn, buf_slice(&held));
+    else
+        http_conn_close(conn);
     buf_deinit(&held);
 }
 
@@ -412,11 +279,8 @@ static void receive_plain(struct http_conn *conn, struct slice bytes)
     case CONN_DETECT:
         detect(conn, bytes);
         break;
-    case CONN_H1:
-        h1_receive(conn, bytes);
-        break;
-    case CONN_H2:
-        h2_receive(conn, bytes);
+    case CONN_OPEN:
+        conn->protocol->receive(conn, bytes);
         break;
     case CONN_LINGER:
     case CONN_CLOSED:
@@ -595,9 +459,9 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
 /* Input is held back while too many requests or answers wait. */
 static bool is_full(const struct http_conn *conn)
 {
-    if (conn->state == CONN_H1)
-        return h1_is_full(conn);
-    return http_conn_waiting(conn) > conn->server->config.limits.output_bytes_max;
+    if (conn->state == CONN_OPEN)
+        return conn->protocol->is_full(conn);
+    return http_waiting_of(conn) > conn->server->config.limits.output_bytes_max;
 }
 
 void http_conn_resume(struct http_conn *conn)
@@ -615,10 +479,10 @@ void http_conn_resume(struct http_conn *conn)
         http_conn_close(conn);
         return;
     }
-    if (conn->state != CONN_H1 || conn->in.size == 0)
+    if (conn->state != CONN_OPEN || conn->in.size == 0)
         return;
     conn->receiving = true;
-    h1_receive(conn, (struct slice){ 0 });
+    conn->protocol->receive(conn, (struct slice){ 0 });
     conn->receiving = false;
     if (conn->doomed)
         http_conn_close(conn);
@@ -646,8 +510,8 @@ static struct http_conn *conn_new(struct http_server *server)
 /* No request, no part of one, nothing to send. */
 static bool is_idle(const struct http_conn *conn)
 {
-    return conn->state <= CONN_H2 && conn->first == NULL && conn->in.size == 0 && !conn->writing &&
-           http_conn_waiting(conn) == 0;
+    return conn->state <= CONN_OPEN && conn->first == NULL && conn->in.size == 0 &&
+           !conn->writing && http_waiting_of(conn) == 0;
 }
 
 /* For turnstile_visit: the one that is idle for longest, unless that is not long at all. */
@@ -705,13 +569,14 @@ static void conn_begin(struct http_conn *conn, bool connected)
     http_conn_resume(conn);
 }
 
-void http_conn_prove(struct http_conn *conn)
+void http_exchange_prove(const struct http_exchange *exchange)
 {
-    turnstile_prove(conn->server->turnstile, &conn->place, http_now_ms(conn->server));
-    if (conn->known)
+    struct http_conn *conn = exchange->conn;
+
+    if (conn == NULL)
         return;
-    conn->known = true;
-    conn->server->stats.stranger_bytes -= conn->stream_bytes + conn->wire_bytes;
+    turnstile_prove(conn->server->turnstile, &conn->place, http_now_ms(conn->server));
+    http_waiting_prove(conn);
 }
 
 void http_conn_accept(struct http_server *server)
@@ -739,7 +604,7 @@ static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
     size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp);
 
     if (left < conn->sending_left) {
-        drained(conn, conn->sending_left - left);
+        http_waiting_drained(conn, conn->sending_left - left);
         conn->sending_left = left;
         conn->since_ms = now_ms;
     }
@@ -777,11 +642,8 @@ void http_conn_tick(struct http_conn *conn, uint64_t now_ms)
     case CONN_DETECT:
         tick_detect(conn, now_ms);
         break;
-    case CONN_H1:
-        h1_tick(conn, now_ms);
-        break;
-    case CONN_H2:
-        h2_tick(conn, now_ms);
+    case CONN_OPEN:
+        conn->protocol->tick(conn, now_ms);
         break;
     case CONN_LINGER:
         if (is_late(conn->since_ms, LINGER_MS, now_ms))

@@ -1,6 +1,7 @@
 /*
  * http_exchange: one HTTP request and its answer, whatever the version. h1 and h2 fill it and call
- * the server's handlers; the handlers answer through the functions below. Private to runtime/http.
+ * the server's handlers; the handlers answer through http_answer.h. For runtime/http and
+ * runtime/rpc.
  *
  * Life: received -> handed to on_request or on_refused -> answered by http_answer, or by
  * http_answer_begin .. http_answer_end. The handler may use the exchange until that last call, and
@@ -120,17 +121,6 @@ bool http_header_find_sole(const struct http_exchange *exchange, const char *nam
                            struct slice *ret_value);
 /* ASCII case does not matter. */
 bool http_text_equal(struct slice text, const char *expected);
-const char *http_peer(const struct http_exchange *exchange);
 bool http_is_h2(const struct http_exchange *exchange);
-/* Its caller may call: the connection keeps its place. */
-void http_exchange_prove(const struct http_exchange *exchange);
-
-/* The whole answer. Everything in it is copied. */
-void http_answer(struct http_exchange *exchange, const struct http_answer *answer);
-void http_answer_begin(struct http_exchange *exchange, const struct http_answer *answer);
-/* False: more than stream_bytes_max wait now; on_writable will be called. */
-bool http_answer_send(struct http_exchange *exchange, struct slice bytes);
-void http_answer_end(struct http_exchange *exchange, const struct http_field *trailers,
-                     size_t trailer_count);
 
 #endif

@@ -1,18 +1,18 @@
 #include "runtime/http/http_server.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/check.h"
+#include "runtime/http/h1.h"
+#include "runtime/http/h2.h"
 #include "runtime/http/http_budget.h"
+#include "runtime/http/http_conn.h"
+#include "runtime/http/http_life.h"
 #include "runtime/http/http_turn.h"
 
-#define FREE_EXCHANGES_MAX      512u
-#define KEPT_BYTES_MAX          4096u /* Larger buffers are not kept on the free list. */
 #define LISTEN_BACKLOG          1024
 #define TICKS_PER_TIMEOUT       4u
 #define TICK_MS_MAX             1000u
@@ -129,35 +129,6 @@ static void accept_on(void *user)
         http_conn_accept(server);
 }
 
-void http_server_mark_dirty(struct http_server *server, struct http_conn *conn)
-{
-    if (conn->dirty)
-        return;
-    conn->dirty = true;
-    conn->next_dirty = server->dirty;
-    server->dirty = conn;
-    loop_hook_arm(&server->flush);
-}
-
-uint64_t http_now_ms(const struct http_server *server)
-{
-    return loop_now_ms(server->config.loop);
-}
-
-const char *http_date(struct http_server *server)
-{
-    uint64_t now_ms = http_now_ms(server);
-
-    if (server->date[0] == 0 || now_ms - server->date_ms >= 1000) {
-        time_t wall = (time_t)(loop_wall_ms() / 1000);
-        struct tm tm;
-        gmtime_r(&wall, &tm);
-        strftime(server->date, sizeof server->date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-        server->date_ms = now_ms;
-    }
-    return server->date;
-}
-
 /* ---- start and stop ---- */
 
 static err sockaddr_parse(const char *text, uint16_t port, struct sockaddr_storage *ret_address)
@@ -221,6 +192,8 @@ err http_server_init(struct http_server *server, const struct http_server_config
         return e;
     memset(server, 0, offsetof(struct http_server, read_bytes));
     server->config = *config;
+    server->h1 = &h1_protocol;
+    server->h2 = &h2_protocol;
     limits_complete(&server->config.limits);
     e = listen_on(server, &address);
     if (e != ERR_OK)
@@ -247,20 +220,12 @@ uint16_t http_server_port(const struct http_server *server)
     return ntohs(((struct sockaddr_in6 *)(void *)&address)->sin6_port);
 }
 
-static void stopped_if_empty(struct http_server *server)
-{
-    if (!server->stopping || server->listener_open || server->conns != NULL)
-        return;
-    if (server->on_stopped != NULL)
-        server->on_stopped(server->on_stopped_user);
-}
-
 static void on_listener_closed(uv_handle_t *handle)
 {
     struct http_server *server = handle->data;
 
     server->listener_open = false;
-    stopped_if_empty(server);
+    http_tell_stopped(server);
 }
 
 static void listener_close(struct http_server *server)
@@ -287,8 +252,8 @@ void http_server_drain(struct http_server *server)
     listener_close(server);
     for (struct http_conn *conn = server->conns; conn != NULL; conn = next) {
         next = conn->next;
-        if (conn->state == CONN_H2)
-            h2_goaway(conn);
+        if (conn->state == CONN_OPEN && conn->protocol->go_away != NULL)
+            conn->protocol->go_away(conn);
         else if (conn->first == NULL && conn->in.size == 0)
             http_conn_close_soon(conn);
     }
@@ -311,26 +276,7 @@ void http_server_stop(struct http_server *server, void (*on_stopped)(void *user)
     }
     /* A drained server may have nothing left to close. */
     if (!server->listener_open)
-        stopped_if_empty(server);
-}
-
-void http_server_forget(struct http_server *server, struct http_conn *conn)
-{
-    if (conn->previous != NULL)
-        conn->previous->next = conn->next;
-    else
-        server->conns = conn->next;
-    if (conn->next != NULL)
-        conn->next->previous = conn->previous;
-    for (struct http_conn **at = &server->dirty; conn->dirty && *at != NULL;
-         at = &(*at)->next_dirty) {
-        if (*at == conn) {
-            *at = conn->next_dirty;
-            break;
-        }
-    }
-    server->stats.connections--;
-    stopped_if_empty(server);
+        http_tell_stopped(server);
 }
 
 void http_server_deinit(struct http_server *server)
@@ -340,67 +286,6 @@ void http_server_deinit(struct http_server *server)
     loop_timer_stop(&server->tick);
     handshakes_stop(&server->handshakes);
     turnstile_free(server->turnstile);
-    while (server->free_exchanges != NULL) {
-        struct http_exchange *exchange = server->free_exchanges;
-        server->free_exchanges = exchange->next;
-        buf_deinit(&exchange->head);
-        buf_deinit(&exchange->body);
-        buf_deinit(&exchange->out);
-        buf_deinit(&exchange->trailers);
-        free(exchange);
-    }
+    http_exchanges_deinit(server);
     tls_config_free(server->config.tls);
-}
-
-/* ---- exchanges ---- */
-
-struct http_exchange *http_exchange_new(struct http_conn *conn)
-{
-    struct http_server *server = conn->server;
-    struct http_exchange *exchange = server->free_exchanges;
-
-    if (exchange != NULL) {
-        server->free_exchanges = exchange->next;
-        server->free_count--;
-    } else {
-        exchange = mem_zalloc(sizeof *exchange);
-    }
-    exchange->server = server;
-    exchange->conn = conn;
-    exchange->next = NULL;
-    exchange->since_ms = http_now_ms(server);
-    http_budget_join(exchange);
-    server->exchange_count++;
-    return exchange;
-}
-
-static void buffer_recycle(struct buf *buf)
-{
-    if (buf->capacity > KEPT_BYTES_MAX)
-        buf_deinit(buf);
-    buf_clear(buf);
-}
-
-void http_exchange_free(struct http_exchange *exchange)
-{
-    struct http_server *server = exchange->server;
-
-    http_budget_release(exchange);
-    server->exchange_count--;
-    buffer_recycle(&exchange->head);
-    buffer_recycle(&exchange->body);
-    buffer_recycle(&exchange->out);
-    buffer_recycle(&exchange->trailers);
-    if (server->free_count >= FREE_EXCHANGES_MAX) {
-        buf_deinit(&exchange->head);
-        buf_deinit(&exchange->body);
-        buf_deinit(&exchange->out);
-        buf_deinit(&exchange->trailers);
-        free(exchange);
-        return;
-    }
-    memset(exchange, 0, offsetof(struct http_exchange, head));
-    exchange->next = server->free_exchanges;
-    server->free_exchanges = exchange;
-    server->free_count++;
 }

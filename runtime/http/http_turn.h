@@ -5,7 +5,7 @@
 #ifndef RUNTIME_HTTP_HTTP_TURN_H
 #define RUNTIME_HTTP_HTTP_TURN_H
 
-#include "runtime/http/http_conn.h"
+#include "runtime/http/http_state.h"
 
 /* A round begins. */
 void http_turn_begin(struct http_server *server);

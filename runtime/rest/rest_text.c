@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/base/hex.h"
+
 struct slice rest_text_take(struct slice *list, char separator)
 {
     const uint8_t *end = list->size > 0 ? memchr(list->data, separator, list->size) : NULL;
@@ -16,14 +18,6 @@ struct slice rest_text_take(struct slice *list, char separator)
     return item;
 }
 
-static int digit_of(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool rest_text_decode(struct slice text, bool in_query, struct arena *arena, struct slice *ret)
 {
     uint8_t *out = arena_alloc(arena, text.size + 1);
@@ -34,8 +28,8 @@ bool rest_text_decode(struct slice text, bool in_query, struct arena *arena, str
         if (c == '+' && in_query)
             c = ' ';
         if (c == '%') {
-            int high = i + 2 < text.size ? digit_of(text.data[i + 1]) : -1;
-            int low = i + 2 < text.size ? digit_of(text.data[i + 2]) : -1;
+            int high = i + 2 < text.size ? hex_digit(text.data[i + 1]) : -1;
+            int low = i + 2 < text.size ? hex_digit(text.data[i + 2]) : -1;
             if (high < 0 || low < 0)
                 return false;
             c = (uint8_t)(high << 4 | low);

@@ -19,7 +19,7 @@
 #include "idl/as_of.h"
 #include "runtime/base/check.h"
 #include "runtime/codec/proto_codec.h"
-#include "runtime/http/rpc_server.h"
+#include "runtime/rpc/rpc_server.h"
 #include "runtime/tls/tls_config.h"
 
 #define SILENT_MAX      1024u

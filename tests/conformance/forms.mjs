@@ -26,6 +26,7 @@ const OF_THE_MOMENT = {
   ListShards: ["logIndex", "commitIndex", "appliedIndex", "outcomeHash", "acknowledgedIndex", "stalledMs",
                "transfersOpen", "transfersOldestMs", "sessions"],
   ListIncidents: ["incidents", "nextCursor"],
+  Poll: ["events", "nextCursor", "more"],
   GetLoad: ["atUs", "answered", "failed", "buckets", "inFlight", "residentBytes", "logSyncs", "logSyncUs",
             "commitBuckets", "diskFreeBytes", "replicasLag", "replicasSilentMs", "unapplied", "methods", "proposed",
             "reads", "sessions"],

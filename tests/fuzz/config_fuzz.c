@@ -10,6 +10,7 @@
 #include "runtime/base/check.h"
 #include "runtime/config/config.h"
 #include "runtime/config/config_file.h"
+#include "runtime/config/config_yaml.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FUZZ_TABLE(tag, TABLE)                                                                     \
@@ -65,10 +66,10 @@ void fuzz_one(struct slice input)
     struct slice yaml = { input.data + 1, input.size - 1 };
     load_defaults(program, &config);
     if (config_yaml_load(program, "fuzz.yaml", yaml, &config, &why) == ERR_OK) {
-        config_print_values(program, &config, &first);
+        config_yaml_print(program, &config, &first);
         load_defaults(program, &again);
         CHECK(config_yaml_load(program, "again.yaml", buf_slice(&first), &again, &why) == ERR_OK);
-        config_print_values(program, &again, &second);
+        config_yaml_print(program, &again, &second);
         CHECK(slice_equal(buf_slice(&first), buf_slice(&second)));
         config_deinit(program, &again);
     } else {
@@ -85,7 +86,7 @@ void fuzz_seed(struct fuzz_seeds *seeds)
         union any_config config = { 0 };
         struct buf yaml = { 0 };
         load_defaults(&programs[i], &config);
-        config_print_values(&programs[i], &config, &yaml);
+        config_yaml_print(&programs[i], &config, &yaml);
         fuzz_seed_add_kind(seeds, programs[i].name, i, buf_slice(&yaml));
         config_deinit(&programs[i], &config);
         buf_deinit(&yaml);

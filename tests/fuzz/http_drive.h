@@ -6,7 +6,7 @@
 #ifndef TESTS_FUZZ_HTTP_DRIVE_H
 #define TESTS_FUZZ_HTTP_DRIVE_H
 
-#include "runtime/http/rpc_server.h"
+#include "runtime/rpc/rpc_server.h"
 
 #define DRIVE_KEPT_MAX 512u
 

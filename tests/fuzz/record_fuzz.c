@@ -37,14 +37,14 @@ static void check_map(const struct shard_map *map)
 {
     uint32_t count;
     const struct node_record *nodes = shard_map_nodes(map, &count);
-    uint64_t epoch;
 
     for (uint32_t i = 0; i < count; i++)
         CHECK(shard_map_find_node(map, nodes[i].replica_id) == &nodes[i]);
     for (uint32_t shard = 0; shard < shard_map_shard_count(map); shard++) {
         const struct shard_entry *entry = shard_map_find(map, shard);
-        const struct node_record *owner = shard_map_find_owner(map, shard, &epoch);
-        CHECK(owner == NULL || (entry != NULL && owner->replica_id == entry->record.owner));
+        const struct node_record *owner =
+            entry != NULL ? shard_map_find_node(map, entry->record.owner) : NULL;
+        CHECK(owner == NULL || owner->replica_id == entry->record.owner);
     }
     (void)shard_map_complete(map);
     (void)shard_map_find_coordinator(map);

@@ -30,7 +30,7 @@ FOR_EVERY_KEY = "AdminService/GetServiceInfo"
 MOVABLE = 3000  # Milliseconds; of calls that must not wait for an owner that is frozen.
 
 # What a client cannot bring about in a sound cluster, and the unit test that does.
-RPC_TEST = ("runtime/http/rpc_test.c",
+RPC_TEST = ("runtime/rpc/rpc_test.c",
             "an_answer_that_cannot_be_read_is_unknown_or_a_bug_as_the_method_says")
 UNIT = {
     ("INTERNAL", False): RPC_TEST,  # Of every method that promises it.

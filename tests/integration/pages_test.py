@@ -7,7 +7,7 @@ import unittest
 from client import PAYMENTS, ROOT, UNHELD, Heartbeat, uuid7
 from cluster import ClusterTest, wait_for
 
-FEEDS = {"AdminService/ListIncidents"}  # Without an end: its cursor is never empty.
+FEEDS = {"AdminService/ListIncidents", "EventService/Poll"}  # Without an end: the cursor is never empty.
 
 
 def methods():

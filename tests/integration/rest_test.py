@@ -259,7 +259,8 @@ class Rest(ClusterTest):
 
     def test_1_what_operators_call(self):
         ada = self.player(1)
-        for operation in ("GetServiceInfo", "ListProcesses", "ListShards", "ListServers", "ListIncidents", "GetLoad"):
+        for operation in ("GetServiceInfo", "ListProcesses", "ListShards", "ListServers", "ListIncidents", "GetLoad",
+                          "Poll"):
             self.good(operation)
         policy = self.good("GetCluster")["policy"]
         self.good("SetPolicy", None, {"policy": policy | {"version": policy["version"] + 1}})

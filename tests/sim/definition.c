@@ -16,6 +16,7 @@
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/oracle.h"
 
@@ -26,6 +27,8 @@
 #define EDGES_MAX    6u
 #define NUMBERS_MAX  64u
 #define KIND_COUNTER HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER
+#define RETENTION    (NAMES + COLLECTIONS) /* Likewise, in runs with events (event.h). */
+#define KIND_KEPT    HOLDFAST__V1__DEFINITION_BODY__KIND_EVENT_RETENTION
 #define KIND_EDGES   HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION
 
 typedef Holdfast__Internal__V1__ChangeDefinitionRequest change_request;
@@ -96,6 +99,7 @@ struct bodies {
     Holdfast__V1__CurrencyBody currency;
     Holdfast__V1__CounterBody counter;
     Holdfast__V1__CollectionBody edges;
+    Holdfast__V1__EventRetentionBody kept;
 };
 
 static void bodies_init(struct bodies *bodies)
@@ -103,6 +107,7 @@ static void bodies_init(struct bodies *bodies)
     holdfast__v1__currency_body__init(&bodies->currency);
     holdfast__v1__counter_body__init(&bodies->counter);
     holdfast__v1__collection_body__init(&bodies->edges);
+    holdfast__v1__event_retention_body__init(&bodies->kept);
 }
 
 static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struct bodies *bodies,
@@ -117,6 +122,10 @@ static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struc
                        : HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION;
         bodies->edges.edges_max = (uint32_t)sim_between(sim, 1, EDGES_MAX);
         body->collection = &bodies->edges;
+    } else if (body->kind_case == KIND_KEPT) {
+        bodies->kept.keep_ms = (int64_t)sim_between(sim, 1000, 4000);
+        bodies->kept.events_max = (uint32_t)sim_between(sim, 10, 60);
+        body->event_retention = &bodies->kept;
     } else if (body->kind_case == KIND_COUNTER) {
         counter->max_value = (int64_t)sim_between(sim, 1, 1000);
         body->counter = counter;
@@ -131,6 +140,13 @@ static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__De
                             const char **ret_kind)
 {
     bool edges = favorite_runs(sim);
+
+    if (event_runs(sim) && own(sim)->ask_count > 0 && sim_chance(sim, 150)) {
+        snprintf(ret_name, 16, "events");
+        body->kind_case = KIND_KEPT;
+        *ret_kind = "event_retention";
+        return RETENTION;
+    }
     uint32_t place = (uint32_t)sim_between(sim, 0, NAMES + (edges ? COLLECTIONS : 0) - 1);
 
     if (edges && own(sim)->ask_count == 0)
@@ -431,6 +447,38 @@ bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
         };
     }
     return ret_collection->number > 0;
+}
+
+void definition_retention(struct sim *sim, uint32_t shard, uint64_t *ret_keep_ms,
+                          uint64_t *ret_events_max)
+{
+    struct definitions_sim *d = own(sim);
+    uint64_t number = UINT64_MAX;
+
+    *ret_keep_ms = 7ull * 24 * 3600 * 1000;
+    *ret_events_max = 1000000;
+    for (uint32_t i = 0; i < d->stand_count[shard]; i++) {
+        const defined *row = row_of(sim, shard, d->stands[shard][i].number);
+        if (row == NULL || row->body->kind_case != KIND_KEPT || row->number > number)
+            continue; /* Of two lives the earlier one, until what etcd has lost is swept. */
+        number = row->number;
+        *ret_keep_ms = (uint64_t)row->body->event_retention->keep_ms;
+        *ret_events_max = row->body->event_retention->events_max;
+    }
+}
+
+bool definition_row(struct sim *sim, uint32_t shard, uint64_t number,
+                    struct sim_definition *ret_row)
+{
+    const defined *row = row_of(sim, shard, number);
+
+    if (row == NULL)
+        return false;
+    *ret_row = (struct sim_definition){
+        .version = row->version,
+        .body = hash_u64(arena_pack(&own(sim)->arena, &row->body->base)),
+    };
+    return true;
 }
 
 void definition_logged(struct sim *sim, uint32_t shard, const ProtobufCMessage *message)

@@ -20,6 +20,16 @@ struct sim_collection {
 };
 bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
                            struct sim_collection *ret_collection);
+/* How long a shard keeps events, by the rows of definitions alone; the defaults if none says. */
+void definition_retention(struct sim *sim, uint32_t shard, uint64_t *ret_keep_ms,
+                          uint64_t *ret_events_max);
+/* A definition's row in a shard, by its number; false: there is none. */
+struct sim_definition {
+    uint64_t version;
+    uint64_t body; /* A hash of it. */
+};
+bool definition_row(struct sim *sim, uint32_t shard, uint64_t number,
+                    struct sim_definition *ret_row);
 /* Shards that have not followed to what etcd has. */
 uint32_t definition_pending(struct sim *sim);
 void definition_check_end(struct sim *sim);

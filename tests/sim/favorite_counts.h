@@ -7,8 +7,8 @@
     X(favorites_made) X(favorites_kept) X(favorites_gone) X(favorites_never) X(favorites_late)      \
     X(favorites_full) X(favorites_unknown) X(favorites_again) X(favorites_lists)                    \
     X(favorites_pages) X(favorites_ties) X(favorites_statuses) X(favorites_partials)                \
-    X(favorites_by_target) X(pulls_logged) X(pulls_known) X(pulls_late) X(pulls_lowered) X(tops)     \
-    X(tops_of_hours)
+    X(favorites_by_target) X(pulls_logged) X(pulls_known) X(pulls_late) X(pulls_lowered)             \
+    X(pulls_forgotten) X(tops) X(tops_of_hours)
 /* clang-format on */
 
 #endif

@@ -8,6 +8,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "tests/sim/event.h"
 #include "tests/sim/model.h"
 
 /* DESIGN section 6. */
@@ -267,5 +268,6 @@ void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
         model_remember(c.player, entry->index);
     model_check(&c);
     rows_check(&c);
+    event_check(&c);
     answer_check(&c);
 }

@@ -44,7 +44,8 @@ static void send(struct sim *sim, struct sim_node *node, const struct pull_call 
     if (to == 0)
         return;
     /* A copy that was stuck somewhere comes out long after, wherever the shard is then. */
-    if (!sim->healing && call->method == METHOD_TAKE_PARTIALS && sim_chance(sim, 8 * sim->late)) {
+    bool logs = call->method == METHOD_TAKE_PARTIALS || call->method == METHOD_FORGET_PARTIALS;
+    if (!sim->healing && logs && sim_chance(sim, 8 * sim->late)) {
         sim->counts.pulls_late++;
         packet(sim, node, call, PROC_NODE + (uint32_t)sim_between(sim, 0, sim->node_count - 1),
                true);

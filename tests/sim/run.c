@@ -8,6 +8,7 @@
 #include "runtime/base/check.h"
 #include "node/core/favorite/hours.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/top.h"
 #include "tests/sim/goods.h"
@@ -105,6 +106,7 @@ void sim_free(struct sim *sim)
     }
     oracle_free(sim->oracle);
     definition_free_all(sim);
+    event_free_all(sim);
     top_free_all(sim);
     favorite_free_all(sim);
     workload_free(sim->workload);
@@ -259,7 +261,8 @@ static void heal(struct sim *sim)
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
         if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim) &&
-            full_owner(sim) == 0 && definition_pending(sim) == 0 && top_pending(sim) == 0)
+            full_owner(sim) == 0 && definition_pending(sim) == 0 && top_pending(sim) == 0 &&
+            top_left(sim) == 0)
             break;
     }
     if (!oracle_converged(sim)) {
@@ -273,6 +276,8 @@ static void heal(struct sim *sim)
         sim_fail(sim, 0, "%u shards never follow the definitions", definition_pending(sim));
     } else if (top_pending(sim) > 0) {
         sim_fail(sim, 0, "%u totals never come to what their edges add up to", top_pending(sim));
+    } else if (top_left(sim) > 0) {
+        sim_fail(sim, 0, "%u rows of targets without edges are never removed", top_left(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     } else if (full_owner(sim) != 0) {

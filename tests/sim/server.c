@@ -6,6 +6,7 @@
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/request.h"
@@ -315,6 +316,7 @@ static void on_act(struct sim *sim, uint32_t server, const struct sim_event *eve
     }
     act(sim, server);
     favorite_act(sim, server);
+    event_act(sim, server);
     server_later(sim, server, sim_between(sim, 1, sim->act_ms),
                  (struct sim_event){ .kind = EV_ACT });
 }

@@ -16,6 +16,7 @@
 #include "router/core/retry.h"
 #include "router/core/txn_read.h"
 #include "tests/sim/op.h"
+#include "tests/sim/event_counts.h"
 #include "tests/sim/favorite_counts.h"
 #include "tests/sim/switches.h"
 
@@ -116,7 +117,7 @@ enum sim_kind {
     X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
     X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
     X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
-    FAVORITE_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(promotions_upgraded)        \
+    FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(promotions_upgraded)        \
     X(programs_refused) X(programs_stopped) X(etcd_rolled_back) X(rollbacks_noticed)               \
     X(restores_accepted) X(restores_interrupted) X(restores_refused) X(restores_of_members)
 /* What a build without the means to damage records cannot do, it need not have done. */
@@ -438,6 +439,7 @@ struct sim {
     uint32_t policy_version;
     struct definitions_sim *definitions; /* definition.c; NULL: none yet. */
     struct favorites_sim *favorites;     /* favorite.c; NULL: none yet. */
+    struct events_sim *event_log;        /* event.c; likewise. */
     bool damaged;                        /* damage.c: the models know nothing of what follows. */
     bool doubled;   /* The entry that doubles an item is committed, and did so. */
     bool twins_met; /* ... and both came to one player since. */

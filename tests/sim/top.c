@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
+#include "node/core/codec/arena_proto.h"
 #include "node/core/top/top.h"
 #include "runtime/base/check.h"
 #include "tests/sim/favorite_model.h"
@@ -234,6 +235,42 @@ void top_logged(struct change *c)
     }
 }
 
+/* What its source has of it is removed, so the home has to know that there is none. */
+static void check_forgotten(const struct change *c, const struct edge_step *step)
+{
+    const char *name = names[step->target];
+    const struct about about = { target_home(step->number, slice_from_text(name),
+                                             c->sim->shard_count),
+                                 step->target, step->number };
+    const struct share_model *share = share_at(tops_of(c->sim), &about, c->number, UINT64_MAX);
+    struct row_key key;
+
+    row_key_partial(&key, step->number, slice_from_text(name));
+    if (stands_in(c, &key))
+        return;
+    if (share != NULL && share->count > 0)
+        model_fail(c, "a count is forgotten that its home has not logged, of target", step->target);
+    if (favorite_count_at(c->sim, step, c->entry->index) > 0)
+        model_fail(c, "a count is forgotten while edges lead to target", step->target);
+}
+
+void top_forgotten(struct change *c)
+{
+    const struct favorites_sim *favorites = favorites_of(c->sim);
+
+    if (c->outcome->kind != OUTCOME_COMMITTED)
+        return;
+    const Holdfast__Internal__V1__ForgetPartialsResponse *response = (const void *)arena_unpack(
+        &c->sim->oracle->arena, &holdfast__internal__v1__forget_partials_response__descriptor,
+        c->outcome->body);
+    CHECK(response != NULL);
+    c->sim->counts.pulls_forgotten += response->forgotten;
+    for (uint32_t i = 0; i < favorites->step_count; i++) {
+        if (favorites->steps[i].shard == c->number)
+            check_forgotten(c, &favorites->steps[i]);
+    }
+}
+
 /* ---- answers ---- */
 static uint64_t counted(const top_request *request, uint64_t total, const struct hours *hours,
                         uint32_t hour)
@@ -353,6 +390,90 @@ uint32_t top_pending(const struct sim *sim)
         pending += !none || favorite_count_at(sim, step, UINT64_MAX) > 0;
     }
     return pending;
+}
+
+/* ---- what is left of targets without edges ---- */
+/* Which target a row of totals or of partial counts is of; false: another row. */
+static bool row_target(const struct state_write *write, struct changed_row *ret_of)
+{
+    struct slice value = { write->value->bytes, write->value->size };
+    struct favorite_key edge;
+    struct top_key top;
+
+    switch ((int)write->key.data[0]) {
+    case TABLE_PARTIAL:
+        if (favorite_key_parse(write->key, &edge) != ERR_OK)
+            return false;
+        *ret_of = (struct changed_row){ .collection = edge.collection, .target = edge.target };
+        return true;
+    case TABLE_CHANGED:
+    case TABLE_EMPTIED:
+        return changed_row_decode(write->key, value, ret_of) == ERR_OK;
+    case TABLE_SHARE:
+    case TABLE_TALLY:
+    case TABLE_RANK:
+        if (top_key_parse(write->key, &top) != ERR_OK)
+            return false;
+        *ret_of = (struct changed_row){ .collection = top.collection, .target = top.target };
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_of_home(const struct state_write *write)
+{
+    return write->key.data[0] == TABLE_SHARE || write->key.data[0] == TABLE_TALLY ||
+           write->key.data[0] == TABLE_RANK;
+}
+
+/* Whether edges lead to a target: from one shard, or from any for a row of its home. */
+static bool has_edges(const struct sim *sim, uint32_t shard, const struct changed_row *of,
+                      bool anywhere)
+{
+    struct edge_step edge = { .number = of->collection,
+                              .target = (uint32_t)(of->target.data[1] - '0') };
+
+    for (edge.shard = 0; edge.shard < sim->shard_count; edge.shard++) {
+        if ((anywhere || edge.shard == shard) && favorite_count_at(sim, &edge, UINT64_MAX) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Nothing is pulled to a home whose replicas were not known to be of this version. */
+static bool is_pulled_to(const struct sim *sim, const struct changed_row *of)
+{
+    uint32_t home = target_home(of->collection, of->target, sim->shard_count);
+
+    return applier_meta(sim->oracle->shards[home].applier)->apply_version >= TOP_APPLY_VERSION;
+}
+
+static uint32_t left_in(const struct sim *sim, uint32_t shard)
+{
+    struct state *state = applier_state(sim->oracle->shards[shard].applier);
+    const struct state_write *writes;
+    struct changed_row of;
+    uint32_t count, left = 0;
+
+    CHECK(state_checkpoint_begin(state, &writes, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        if (writes[i].value != NULL && row_target(&writes[i], &of) && is_pulled_to(sim, &of))
+            left += !has_edges(sim, shard, &of, is_of_home(&writes[i]));
+    }
+    state_checkpoint_end(state, false);
+    return left;
+}
+
+uint32_t top_left(const struct sim *sim)
+{
+    uint32_t left = 0;
+
+    if (sim->favorites == NULL || !favorite_runs(sim))
+        return 0;
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        left += left_in(sim, i);
+    return left;
 }
 
 void top_check_rows(struct sim *sim)

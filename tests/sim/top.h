@@ -12,9 +12,14 @@
 
 /* A TakePartials is applied. */
 void top_logged(struct change *c);
+/* A ForgetPartials is applied. */
+void top_forgotten(struct change *c);
 void top_told_list(const struct told *t);
 /* Targets whose total is not the sum of their edges yet; 0 in runs without favourites. */
 uint32_t top_pending(const struct sim *sim);
+/* Rows of targets to which no edge leads, in their homes or in the shards that had edges: they go,
+ * once the homes have logged that the edges are gone. */
+uint32_t top_left(const struct sim *sim);
 /* All rows of totals, against the model. */
 void top_check_rows(struct sim *sim);
 void top_free_all(struct sim *sim);

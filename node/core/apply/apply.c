@@ -9,6 +9,7 @@
 #include "node/core/apply/restore.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/handler/event.h"
 #include "node/core/handler/outcome_row.h"
 #include "node/core/handler/player_row.h"
 #include "node/core/handler/refusal.h"
@@ -167,6 +168,7 @@ struct step {
     struct refusal refusal;
     struct decided decided;
     uint32_t freed;
+    uint32_t events;
     bool is_new;          /* Nothing is stored under the op_id yet. */
     bool goes_on;         /* It was evaluated before, and has waited since (a steal). */
     bool bound;           /* Its receipt was bound by this very entry. */
@@ -529,6 +531,9 @@ static void note_pruned(struct step *step)
 {
     if (step->op.method == METHOD_FINISH_RESTORE)
         step->applier->keys_from_ms = 0; /* Rows have come that are older than all before. */
+    if (step->op.method == METHOD_TRIM_EVENTS &&
+        ((const Holdfast__Internal__V1__TrimEventsResponse *)(const void *)step->response)->more)
+        step->applier->trim_next_ms = 0;
     if (step->op.method != METHOD_PRUNE_OPERATIONS)
         return;
     const Holdfast__Internal__V1__PruneOperationsRequest *request = (const void *)step->request;
@@ -674,6 +679,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .version = version_in_force(applier),
         .refusal = &step.refusal,
         .freed = &step.freed,
+        .events = &step.events,
         .decided = &step.decided,
         .channel = &outcome->channel,
         .damage = &step.damage,
@@ -709,6 +715,9 @@ static void apply_start(struct applier *applier, const struct entry *entry)
     meta->vector = start.base;
     meta->membership = start.membership;
     meta->generation = start.generation;
+    if (meta->applied_index > 0 && meta->apply_version < EVENT_APPLY_VERSION &&
+        start.apply_version >= EVENT_APPLY_VERSION)
+        meta->events.unlearned = true;
     meta->apply_version = start.apply_version;
 }
 
@@ -723,34 +732,6 @@ static void apply_cut(struct applier *applier, const struct entry *entry)
         damage_note(&applier->damage, (struct slice){ 0 }, "a cut in the log is malformed");
 }
 
-/* Where replicas' outcomes differ, this differs from here on. */
-static struct hash128 fold(struct hash128 running, const struct outcome *outcome, uint32_t version)
-{
-    uint8_t head[64] = { 0 };
-
-    head[0] = (uint8_t)outcome->kind;
-    head[1] = outcome->duplicate;
-    head[2] = outcome->session_freed;
-    head[3] = outcome->decided_refused;
-    store_u64(head + 8, outcome->version);
-    store_u64(head + 16, outcome->dot.epoch);
-    store_u64(head + 24, outcome->dot.owner);
-    store_u64(head + 32, outcome->dot.counter);
-    store_u64(head + 40, outcome->decided_version);
-    store_u64(head + 48, outcome->body.size);
-    store_u32(head + 56, outcome->method);
-    store_u32(head + 60, version - 1);
-    struct hash128 hash = hash_chain(running, (struct slice){ head, sizeof head }, outcome->body);
-    if (outcome->decided_op_id.size > 0)
-        hash = hash_chain(hash, outcome->decided_op_id, outcome->decided_body);
-    for (uint32_t i = 0; i < outcome->channel.settled_count; i++) {
-        store_u64(head, outcome->channel.settled[i].seq);
-        head[8] = outcome->channel.settled[i].refused;
-        hash = hash_chain(hash, (struct slice){ head, 9 }, outcome->channel.settled[i].body);
-    }
-    return hash;
-}
-
 static void advance(struct applier *applier, const struct entry *entry,
                     const struct outcome *outcome)
 {
@@ -761,7 +742,11 @@ static void advance(struct applier *applier, const struct entry *entry,
     meta->applied_dot = entry->dot;
     meta->applied_hash = entry->hash;
     meta->owner_ms = entry->owner_ms;
-    meta->outcome_hash = fold(meta->outcome_hash, outcome, version_in_force(applier));
+    meta->outcome_hash = outcome_fold(meta->outcome_hash, outcome, version_in_force(applier));
+    if (meta->events.count == 0)
+        meta->events.oldest_ms = 0;
+    else if (meta->events.oldest_ms == 0)
+        meta->events.oldest_ms = entry->owner_ms;
 }
 
 err applier_apply(struct applier *applier, const struct entry *entry, struct need *need,

@@ -9,6 +9,7 @@
 #ifndef NODE_CORE_APPLY_APPLY_H
 #define NODE_CORE_APPLY_APPLY_H
 
+#include "node/core/apply/outcome.h"
 #include "node/core/handler/answer.h"
 #include "node/core/handler/handler.h"
 
@@ -22,7 +23,8 @@
  * 5: ids of kind `key:` are forgotten after a day; RepairRow settles a record of a channel that
  * cannot be read; ledger entries of a system tell whose API key asked; there are definitions.
  * 6: there are edges from players to targets; a DEFINE keeps the row of all collections.
- * 7: partial counts know in which hours their edges were made; there are totals of targets.
+ * 7: partial counts know in which hours their edges were made; there are totals of targets; what is
+ * kept of a target without edges goes once its home has logged that; what changes leaves events.
  */
 #define APPLY_VERSION 7u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms
@@ -67,36 +69,6 @@ NODISCARD err applier_prepare(struct applier *applier, uint32_t method, struct s
 
 /* The rows that applying this operation will touch and that are not in memory. */
 void applier_footprint(struct applier *applier, struct slice op_body, struct need *need);
-
-enum outcome_kind {
-    OUTCOME_COMMITTED, /* body: the response, without its WriteInfo (answer.h adds it).   */
-    OUTCOME_REFUSED,   /* body: Refusal. Stored, unless `final` is false in it.            */
-    OUTCOME_PENDING,   /* Not decided: the shard keeps the caller waiting.                     */
-    OUTCOME_NONE       /* No caller waits for this one (owner-made entries, START).            */
-};
-
-struct outcome {
-    enum outcome_kind kind;
-    bool duplicate;
-    uint64_t version;  /* The entity's, after. */
-    struct dot dot;    /* The first commit's, for a duplicate. */
-    struct slice body; /* Valid until the next apply. */
-    uint32_t method;
-    struct slice entity; /* Inside the entry. */
-    bool waits;          /* REFUSED: a StartSession WAIT that may be queued, then proposed again. */
-    bool stale_write;    /* REFUSED: SESSION_LOST, a fenced writer. */
-    bool unapplied;      /* REFUSED: this program cannot make sense of the entry. */
-    bool session_freed;  /* Waiters of `entity` (or, if empty, of the shard) may go on. */
-    /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's
-     * operation id and its outcome body. Empty when none. */
-    struct slice decided_op_id;
-    bool decided_refused; /* decided_body is a Refusal: replaced, or its server expired. */
-    struct slice decided_body;
-    uint64_t decided_version; /* Its dot is this entry's. */
-    /* What became of transfers between shards; PENDING: opened_seq is the one that is waited for.
-     */
-    struct channel_effect channel;
-};
 
 /*
  * Applies the next entry: entries must come in order, each once.

@@ -9,6 +9,8 @@
 #define PRUNE_ROWS_MAX          512u
 #define RESTORING_RETRY_MS      1000u
 #define PRUNE_EVERY_MS          60000u
+#define TRIM_ROWS_MAX           512u
+#define TRIM_EVERY_MS           5000u
 #define OPERATION_WINDOW_MS_MIN (15u * 60u * 1000u)
 
 struct applier {
@@ -28,6 +30,7 @@ struct applier {
     struct member_state members;
     int64_t pulled_ms;
     uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
+    uint64_t trim_next_ms;  /* When to look for events to remove; 0: at once. */
     uint64_t keys_from_ms;  /* No `key:` id that is kept was decided earlier; 0: not known. */
 };
 

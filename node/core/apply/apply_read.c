@@ -266,13 +266,31 @@ static bool prune_due(struct applier *applier, uint64_t unix_ms, struct buf *out
     return true;
 }
 
+/* Whether retention lets events go, or is still to be looked for. */
+static bool trim_due(struct applier *applier, uint64_t unix_ms, struct buf *out)
+{
+    const struct event_log *log = &applier->meta.events;
+    Holdfast__Internal__V1__TrimEventsRequest trim =
+        HOLDFAST__INTERNAL__V1__TRIM_EVENTS_REQUEST__INIT;
+
+    if (log->count == 0 || unix_ms < applier->trim_next_ms)
+        return false;
+    if (!log->unlearned && log->count <= log->events_max && log->oldest_ms + log->keep_ms > unix_ms)
+        return false;
+    applier->trim_next_ms = unix_ms + TRIM_EVERY_MS;
+    trim.rows_max = TRIM_ROWS_MAX;
+    owner_op_encode(METHOD_TRIM_EVENTS, (struct slice){ 0 }, &trim.base, out);
+    return true;
+}
+
 bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *ret_next_ms)
 {
     arena_reset(&applier->scratch);
     *ret_next_ms = unix_ms + DUE_ASK_MS;
     if (applier->meta.use.kind == USE_RESTORING)
         return false;
-    return timer_due(applier, unix_ms, out, ret_next_ms) || prune_due(applier, unix_ms, out);
+    return timer_due(applier, unix_ms, out, ret_next_ms) || prune_due(applier, unix_ms, out) ||
+           trim_due(applier, unix_ms, out);
 }
 
 void applier_note_damage(struct applier *applier, struct slice entity, const char *reason)

@@ -16,13 +16,6 @@
 
 enum id_kind { ID_NONE, ID_UUID, ID_TYPED };
 
-static void put_short(struct buf *out, struct slice bytes)
-{
-    CHECK(bytes.size <= UINT8_MAX);
-    buf_put_u8(out, (uint8_t)bytes.size);
-    buf_append(out, bytes.data, bytes.size);
-}
-
 static struct slice read_short(struct reader *reader, size_t size_max)
 {
     size_t size = read_u8(reader);
@@ -35,7 +28,7 @@ static void put_id(const struct op_id *id, struct buf *out)
 {
     buf_put_u8(out, id->text.size == 0 ? ID_NONE : id->typed ? ID_TYPED : ID_UUID);
     if (id->text.size > 0)
-        put_short(out, id->text);
+        buf_put_short(out, id->text);
 }
 
 static void put_authority(const struct authority *authority, struct buf *out)
@@ -47,7 +40,7 @@ static void put_authority(const struct authority *authority, struct buf *out)
         buf_put_u64(out, authority->fence);
     }
     if (authority->kind == AUTHORITY_SYSTEM)
-        put_short(out, authority->scope);
+        buf_put_short(out, authority->scope);
 }
 
 void op_encode(const struct op *op, struct buf *out)
@@ -64,10 +57,10 @@ void op_encode(const struct op *op, struct buf *out)
     buf_put_u64(out, op->cut_id);
     put_authority(&op->authority, out);
     put_id(&op->id, out);
-    put_short(out, op->entity);
+    buf_put_short(out, op->entity);
     buf_put_bytes(out, op->request);
     if (op->caller.size > 0)
-        put_short(out, op->caller);
+        buf_put_short(out, op->caller);
 }
 
 static void read_authority(struct reader *reader, struct authority *authority)
@@ -164,13 +157,6 @@ static bool has_two_parts(struct slice rest)
     return colon != NULL && colon > rest.data && colon + 1 < rest.data + rest.size;
 }
 
-static bool begins_with(struct slice text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
 static err typed_parse(struct slice text, struct op_id *ret_id, const char **ret_why)
 {
     static const char *const kinds[] = {
@@ -178,7 +164,7 @@ static err typed_parse(struct slice text, struct op_id *ret_id, const char **ret
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (!begins_with(text, kinds[i]))
+        if (!slice_begins_with(text, slice_from_text(kinds[i])))
             continue;
         size_t size = strlen(kinds[i]);
         struct slice rest = { text.data + size, text.size - size };
@@ -190,12 +176,13 @@ static err typed_parse(struct slice text, struct op_id *ret_id, const char **ret
             *ret_why = "a typed op_id holds only printable ASCII without spaces";
             return ERR_INVALID;
         }
-        if (begins_with(text, "match:") && !has_two_parts(rest)) {
+        if (slice_begins_with(text, SLICE_LITERAL("match:")) && !has_two_parts(rest)) {
             *ret_why = "a match op_id is match:<id>:<ver>";
             return ERR_INVALID;
         }
-        *ret_id =
-            (struct op_id){ .typed = true, .is_key = begins_with(text, "key:"), .text = text };
+        *ret_id = (struct op_id){ .typed = true,
+                                  .is_key = slice_begins_with(text, SLICE_LITERAL("key:")),
+                                  .text = text };
         return ERR_OK;
     }
     *ret_why = "a UUIDv7, or receipt:<id>, claim:<id>, match:<id>:<ver>, admin:<id>, season:<id>, "

@@ -5,6 +5,8 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/definition/collection.h"
+#include "node/core/definition/retention.h"
+#include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
@@ -216,6 +218,39 @@ static void count_row(defined_head *head, size_t before, size_t after)
     head->count += after > 0;
 }
 
+/* What comes again after etcd was restored is no news, unless it is another version of that number.
+ */
+static bool is_known(struct arena *arena, const defined *given, const defined *stands)
+{
+    if (stands == NULL || given->deleted || stands->version != given->version)
+        return false;
+    return slice_equal(arena_pack(arena, &given->body->base),
+                       arena_pack(arena, &stands->body->base));
+}
+
+/* Every shard takes every version; one of them tells it. */
+static void event_append(struct take *take, const defined *given, const defined *stands)
+{
+    struct apply_context *context = take->context;
+    struct arena *arena = context->arena;
+    Holdfast__V1__DefinitionEvent event = HOLDFAST__V1__DEFINITION_EVENT__INIT;
+    const ProtobufCFieldDescriptor *kind = protobuf_c_message_descriptor_get_field(
+        &holdfast__v1__definition_body__descriptor, (unsigned)given->body->kind_case);
+    uint32_t shards = context->op->shard_count;
+
+    if (shards == 0 || given->number % shards != context->shard || kind == NULL ||
+        is_known(arena, given, stands))
+        return;
+    event.kind = arena_text(arena, slice_from_text(kind->name));
+    event.name = given->name;
+    event.number = given->number;
+    event.version = given->version;
+    event.deleted = given->deleted;
+    event_add(context, HOLDFAST__V1__EVENT_KIND__EVENT_KIND_DEFINITION,
+              slice_from_text(arena_printf(arena, "definition:%s/%s", kind->name, given->name)),
+              &event.base);
+}
+
 static err take_one(struct take *take, const defined *given)
 {
     struct apply_context *context = take->context;
@@ -230,6 +265,8 @@ static err take_one(struct take *take, const defined *given)
     if (stands != NULL && definition_order(given->generation, given->revision, stands->generation,
                                            stands->revision) <= 0)
         return ERR_OK;
+    if (!given->deleted || before > 0)
+        event_append(take, given, stands);
     if (given->deleted) {
         forget_currency(take, given->number);
         state_delete(context->state, row_key_slice(&key));
@@ -327,6 +364,7 @@ err definition_take(struct apply_context *context,
                     const Holdfast__Internal__V1__DefineRequest *request, defined_head **ret_head)
 {
     struct take take = { .context = context, .request = request, .policy = context->meta->policy };
+    struct retention retention;
 
     err e = definition_head_get(context->state, context->arena, context->need, &take.head);
     if (e != ERR_OK)
@@ -342,9 +380,14 @@ err definition_take(struct apply_context *context,
     head_put(context, take.head);
     if (context->version >= FAVORITE_APPLY_VERSION)
         e = collection_index(context);
-    if (e == ERR_OK)
-        context->meta->policy = take.policy;
-    return e;
+    if (e == ERR_OK && context->version >= EVENT_APPLY_VERSION)
+        e = retention_find(context, &retention);
+    if (e != ERR_OK)
+        return e;
+    if (context->version >= EVENT_APPLY_VERSION)
+        retention_keep(context->meta, &retention);
+    context->meta->policy = take.policy;
+    return ERR_OK;
 }
 
 void definition_footprint(const Holdfast__Internal__V1__DefineRequest *request, struct need *keys)

@@ -5,6 +5,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
 
@@ -396,6 +397,19 @@ Holdfast__V1__FavoriteStatus *favorite_status(struct arena *arena, struct slice 
     return status;
 }
 
+static void event_append(struct change *c)
+{
+    Holdfast__V1__FavoriteEvent event = HOLDFAST__V1__FAVORITE_EVENT__INIT;
+    struct arena *arena = c->context->arena;
+
+    event.collection = arena_text(arena, collection_name(c->call->collection));
+    event.target_id = arena_text(arena, c->edge.target);
+    event.favorited = c->row.favorited;
+    event.ver = c->row.ver;
+    event_add(c->context, HOLDFAST__V1__EVENT_KIND__EVENT_KIND_FAVORITE, c->edge.entity,
+              &event.base);
+}
+
 err favorite_change(struct apply_context *context, const struct favorite_call *call,
                     struct favorite_result *ret_result)
 {
@@ -416,11 +430,14 @@ err favorite_change(struct apply_context *context, const struct favorite_call *c
         const struct version_pair versions = { c.row.ver, *call->if_ver };
         return refuse_version(context, "if_ver", "the edge", &versions);
     }
+    bool stood = c.row.favorited;
     uint64_t ver = ver_after(&c);
     if (ver > 0)
         e = change(&c, ver);
     if (e != ERR_OK)
         return e;
+    if (c.row.favorited != stood)
+        event_append(&c);
     *ret_result = (struct favorite_result){
         .status = favorite_status(context->arena, c.edge.target, &c.row),
         .applied = ver > 0,

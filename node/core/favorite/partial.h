@@ -22,8 +22,8 @@ static inline bool source_dot_is_above(struct source_dot a, struct source_dot b)
     return a.epoch > b.epoch || (a.epoch == b.epoch && a.counter > b.counter);
 }
 
-/* TABLE_PARTIAL. Of a program before TOP_APPLY_VERSION: without a dot and hours. Since then it
- * stays where its count is 0, as the note's other half. */
+/* TABLE_PARTIAL. Of a program before TOP_APPLY_VERSION: without a dot and hours. Since then one
+ * whose count has come to 0 stays until its home has logged that: partials_forget. */
 struct partial_row {
     uint64_t count;
     struct source_dot changed; /* Zero: never since TOP_APPLY_VERSION. */
@@ -32,7 +32,8 @@ struct partial_row {
 void partial_row_encode(const struct partial_row *row, struct buf *out);
 NODISCARD err partial_row_decode(struct slice value, struct partial_row *ret_row);
 
-/* TABLE_CHANGED. All of it stands in the key, and texts point into that; the value is this byte. */
+/* TABLE_CHANGED; and, where the count is 0, TABLE_EMPTIED. All of it stands in the key, and texts
+ * point into that; the value is this byte. */
 #define CHANGED_ROW_VALUE 1u
 struct changed_row {
     uint32_t home;
@@ -41,9 +42,20 @@ struct changed_row {
     struct slice target;
 };
 void changed_key(struct row_key *key, const struct changed_row *row);
+void emptied_key(struct row_key *key, const struct changed_row *row);
 /* Behind all that is noted for a home up to that dot. */
 void changed_key_after(struct row_key *key, uint32_t home, struct source_dot dot);
 NODISCARD err changed_row_decode(struct slice key, struct slice value, struct changed_row *ret_row);
+/* The key alone, of either table. */
+NODISCARD err changed_key_parse(struct slice key, struct changed_row *ret_row);
+
+/* TABLE_NEWEST, of a home: no note for it has a higher dot. So that a home for which nothing has
+ * changed costs no look at a range: of those, memory keeps only a few apart (state_row.h). */
+void newest_row_encode(struct source_dot dot, struct buf *out);
+NODISCARD err newest_row_decode(struct slice key, struct slice value, struct source_dot *ret_dot);
+/* Zero if there is none. ERR_NEED; ERR_CORRUPT. */
+NODISCARD err newest_find(struct state *state, uint32_t home, struct need *need,
+                          struct source_dot *ret_dot);
 
 /* The shard that adds up what all shards say of a target. */
 uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_count);
@@ -54,5 +66,20 @@ NODISCARD err partial_find(struct state *state, const struct favorite_key *edge,
 /* As changed by the entry that is applied: the home is told. */
 void partial_store(struct apply_context *context, const struct favorite_key *edge,
                    struct partial_row *row);
+
+/* ---- forgetting ---- */
+/* The homes with targets that are without edges, and since when the first of them is: at most as
+ * many as there is room for, of the first EMPTIED_LOOK_MAX targets. ERR_NEED. */
+#define EMPTIED_LOOK_MAX 1024u
+struct emptied_home {
+    uint32_t home;
+    struct source_dot first;
+};
+NODISCARD err partials_emptied(struct read_context *context, struct emptied_home *ret_homes,
+                               uint32_t room, uint32_t *ret_count);
+/* Removes what is kept of targets that are without edges since `upto` or before, which their home
+ * has logged: at most `limit`. ERR_NEED. */
+NODISCARD err partials_forget(struct apply_context *context, uint32_t home, struct source_dot upto,
+                              uint32_t limit, uint32_t *ret_forgotten);
 
 #endif

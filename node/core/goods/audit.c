@@ -31,7 +31,10 @@ void audit_row(void *context, struct slice key, struct slice before, struct slic
 {
     struct auditor *auditor = context;
 
-    if (key.data[0] == TABLE_NOTE && key.data[1] == NOTE_SETTLED) {
+    if (key.data[0] == TABLE_EVENT) {
+        auditor->meta->events.count += after.size > 0;
+        auditor->meta->events.count -= before.size > 0 && auditor->meta->events.count > 0;
+    } else if (key.data[0] == TABLE_NOTE && key.data[1] == NOTE_SETTLED) {
         settled_told(auditor, before.size > 0 ? before : after, after.size > 0 ? 1 : -1);
     } else if (!row_totals_add(&auditor->meta->totals, &auditor->arena, key, before, after)) {
         auditor->meta->unread_rows++;

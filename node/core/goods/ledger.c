@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "node/core/codec/arena_proto.h"
+#include "node/core/handler/event.h"
 #include "runtime/crypto/sha256.h"
 #include "runtime/base/check.h"
 
@@ -23,13 +24,6 @@ void ledger_genesis(struct slice entity, uint8_t ret_hash[LEDGER_HASH_BYTES])
     sha256_pair(SLICE_LITERAL(GENESIS_TEXT), entity, ret_hash);
 }
 
-static void put_short(struct buf *out, struct slice bytes)
-{
-    CHECK(bytes.size <= UINT8_MAX);
-    buf_put_u8(out, (uint8_t)bytes.size);
-    buf_append(out, bytes.data, bytes.size);
-}
-
 /* What says more than the first kinds did has bytes of its own form (docs/ledger.md). */
 static bool is_extended(const struct ledger_entry *entry)
 {
@@ -45,7 +39,7 @@ static void put_changes(const struct ledger_entry *entry, struct buf *out)
     buf_put_u8(out, (uint8_t)entry->change_count);
     for (uint32_t i = 0; i < entry->change_count; i++) {
         const struct ledger_change *change = &entry->changes[i];
-        put_short(out, change->currency);
+        buf_put_short(out, change->currency);
         buf_put_u64(out, (uint64_t)change->amount);
         buf_put_u64(out, (uint64_t)change->balance_after);
         if (is_extended(entry)) {
@@ -60,7 +54,7 @@ static void put_items(const struct ledger_entry *entry, struct buf *out)
     buf_put_u8(out, (uint8_t)entry->item_count);
     for (uint32_t i = 0; i < entry->item_count; i++) {
         buf_append(out, entry->items[i].uid, ITEM_UID_BYTES);
-        put_short(out, entry->items[i].kind);
+        buf_put_short(out, entry->items[i].kind);
         buf_put_bytes(out, entry->items[i].attributes);
         if (is_extended(entry)) {
             buf_put_u64(out, entry->items[i].minted_at_ms);
@@ -81,9 +75,9 @@ static void put_entry(const struct apply_context *context, const struct ledger_e
     buf_put_u64(out, context->dot.epoch);
     buf_put_u64(out, context->dot.owner);
     buf_put_u64(out, context->dot.counter);
-    put_short(out, context->op->id.text);
-    put_short(out, context->authority_text);
-    put_short(out, entry->reason);
+    buf_put_short(out, context->op->id.text);
+    buf_put_short(out, context->authority_text);
+    buf_put_short(out, entry->reason);
     if (extended) {
         buf_put_u64(out, entry->refers_to);
         buf_put_u8(out, entry->items_taken);
@@ -114,6 +108,34 @@ static void history_append(struct apply_context *context, const struct ledger_en
     }
 }
 
+static void event_append(struct apply_context *context, const struct ledger_entry *entry)
+{
+    Holdfast__V1__LedgerEvent event = HOLDFAST__V1__LEDGER_EVENT__INIT;
+    struct arena *arena = context->arena;
+
+    if (context->version < EVENT_APPLY_VERSION)
+        return;
+    event.seq = context->player->ledger_seq;
+    event.kind = entry->kind;
+    event.n_changes = entry->change_count;
+    event.changes =
+        arena_messages(arena, &holdfast__v1__ledger_change__descriptor, entry->change_count);
+    for (uint32_t i = 0; i < entry->change_count; i++) {
+        const struct ledger_change *change = &entry->changes[i];
+        event.changes[i]->currency = arena_text(arena, change->currency);
+        event.changes[i]->amount = change->amount;
+        event.changes[i]->balance_after = change->balance_after;
+        event.changes[i]->reserved = change->reserved;
+        event.changes[i]->reserved_after = change->reserved_after;
+    }
+    event.reason = arena_text(arena, entry->reason);
+    event.refers_to = entry->refers_to;
+    event.items = entry->item_count;
+    event.items_taken = entry->items_taken;
+    event_add(context, HOLDFAST__V1__EVENT_KIND__EVENT_KIND_LEDGER, context->player->entity,
+              &event.base);
+}
+
 void ledger_append(struct apply_context *context, const struct ledger_entry *entry)
 {
     struct player *player = context->player;
@@ -132,6 +154,7 @@ void ledger_append(struct apply_context *context, const struct ledger_entry *ent
     row_key_ledger(&key, player->entity, player->ledger_seq);
     state_put(context->state, row_key_slice(&key), buf_slice(row));
     history_append(context, entry);
+    event_append(context, entry);
 }
 
 err ledger_row_find(struct state *state, struct slice entity, uint64_t seq, struct need *need,

@@ -284,10 +284,13 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_FAVORER:
     case TABLE_PARTIAL:
     case TABLE_CHANGED:
+    case TABLE_EMPTIED:
+    case TABLE_NEWEST:
     case TABLE_PULLED:
     case TABLE_SHARE:
     case TABLE_TALLY:
     case TABLE_RANK:
+    case TABLE_EVENT:
     case TABLE_TIMER:
     case TABLE_META:
         break;

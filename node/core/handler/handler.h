@@ -143,6 +143,7 @@ struct apply_context {
     struct channel_effect *channel;
     struct damage *damage;
     const struct handler_table *handlers;
+    uint32_t *events;   /* Counts the events of this entry (event.h). */
     uint32_t uid_place; /* In the entry, of the first UID that a handler makes. */
 };
 

@@ -5,7 +5,9 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                7u
+#define META_VERSION                8u
+#define META_VERSION_WITHOUT_EVENTS 7u /* Written while there are none: apply version 6 reads it.  \
+                                        */
 #define META_VERSION_WITHOUT_KEYS   6u /* Written while there are none: apply version 4 reads it. */
 #define META_VERSION_WITHOUT_TOLD   5u
 #define META_VERSION_WITHOUT_USE    4u
@@ -30,6 +32,7 @@ void meta_init(struct meta *meta)
     meta->policy = policy_default();
     meta->apply_version = 1;
     meta->inboxes_told = true;
+    event_log_init(&meta->events);
 }
 
 void meta_deinit(struct meta *meta)
@@ -155,9 +158,18 @@ static void read_policy(struct reader *reader, struct policy *policy)
     }
 }
 
+static uint8_t version_of(const struct meta *meta)
+{
+    if (event_log_is_used(&meta->events))
+        return META_VERSION;
+    return meta->key_count > 0 ? META_VERSION_WITHOUT_EVENTS : META_VERSION_WITHOUT_KEYS;
+}
+
 void meta_encode(const struct meta *meta, struct buf *out)
 {
-    buf_put_u8(out, meta->key_count > 0 ? META_VERSION : META_VERSION_WITHOUT_KEYS);
+    uint8_t version = version_of(meta);
+
+    buf_put_u8(out, version);
     buf_put_u64(out, meta->applied_index);
     put_dot(meta->applied_dot, out);
     put_hash(meta->applied_hash, out);
@@ -198,8 +210,10 @@ void meta_encode(const struct meta *meta, struct buf *out)
     buf_put_u64(out, meta->use.rows.sums[0]);
     buf_put_u64(out, meta->use.rows.sums[1]);
     buf_put_u8(out, meta->inboxes_told);
-    if (meta->key_count > 0)
+    if (version > META_VERSION_WITHOUT_KEYS)
         buf_put_u64(out, meta->key_count);
+    if (version > META_VERSION_WITHOUT_EVENTS)
+        event_log_encode(&meta->events, out);
 }
 
 static void read_use(struct reader *reader, struct shard_use *use)
@@ -325,6 +339,9 @@ err meta_decode(struct slice bytes, struct meta *meta)
         read.inboxes_told = read_told(&reader);
     if (version > META_VERSION_WITHOUT_KEYS)
         read.key_count = read_u64(&reader);
+    event_log_init(&read.events);
+    if (version > META_VERSION_WITHOUT_EVENTS)
+        event_log_read(&reader, &read.events);
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;

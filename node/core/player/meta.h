@@ -9,6 +9,7 @@
 #include "node/core/codec/op.h"
 #include "node/core/entry/entry.h"
 #include "node/core/entry/start.h"
+#include "node/core/player/event_log.h"
 #include "node/core/player/totals.h"
 #include "runtime/base/row_digest.h"
 
@@ -93,6 +94,7 @@ struct meta {
     struct cut cuts[CUTS_KEPT]; /* The newest first. */
     struct policy policy;
     struct shard_use use;
+    struct event_log events;
     bool inboxes_told; /* Each channel's row knows the greatest seq that it decided. Not of shards
                         * that builds before this one began. */
 };

@@ -127,13 +127,6 @@ err player_decode(struct slice row, struct slice entity, struct arena *arena,
     return ERR_OK;
 }
 
-static void put_short(struct buf *out, struct slice bytes)
-{
-    CHECK(bytes.size <= UINT8_MAX);
-    buf_put_u8(out, (uint8_t)bytes.size);
-    buf_append(out, bytes.data, bytes.size);
-}
-
 static void put_sections(const struct player *player, struct buf *out)
 {
     buf_put_u8(out, (uint8_t)player->section_count);
@@ -143,7 +136,7 @@ static void put_sections(const struct player *player, struct buf *out)
     }
     for (uint32_t i = 0; i < player->section_count; i++) {
         const struct section_info *section = &player->sections[i];
-        put_short(out, section->name);
+        buf_put_short(out, section->name);
         buf_put_u32(out, section->schema_version);
         buf_put_u32(out, section->size_bytes);
         buf_put_u64(out, section->version);
@@ -171,7 +164,7 @@ void player_encode(const struct player *player, struct buf *out)
     buf_put_u32(out, player->item_count);
     buf_put_u8(out, (uint8_t)player->balance_count);
     for (uint32_t i = 0; i < player->balance_count; i++) {
-        put_short(out, player->balances[i].currency);
+        buf_put_short(out, player->balances[i].currency);
         buf_put_u64(out, (uint64_t)player->balances[i].amount);
     }
     buf_put_u64(out, player->sections_gone_version);

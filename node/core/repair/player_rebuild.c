@@ -10,6 +10,7 @@
 #include "node/core/profile/profile.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/rows/rows.h"
+#include "node/core/session/session_apply.h"
 #include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
 
@@ -388,8 +389,11 @@ static void end_session(struct rebuild *r)
     if (r->old_readable && r->old.session.fence > session->fence &&
         r->old.session.fence < base + (1ull << FENCE_GENERATION_SHIFT))
         session->fence = r->old.session.fence;
-    if (r->old_readable && r->old.session.state != SESSION_FREE && context->meta->session_count > 0)
-        context->meta->session_count--;
+    if (r->old_readable && r->old.session.state != SESSION_FREE) {
+        if (context->meta->session_count > 0)
+            context->meta->session_count--;
+        session_tell(context, &r->old.session, false);
+    }
     (*context->freed)++;
 }
 

@@ -11,6 +11,7 @@
 #include "node/core/goods/goods.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/goods/mailbox.h"
+#include "node/core/handler/event_row.h"
 #include "node/core/handler/outcome_row.h"
 #include "node/core/handler/player_row.h"
 #include "node/core/profile/profile.h"
@@ -212,6 +213,17 @@ static bool check_changed(struct look *look)
     return is(look, changed_row_decode(look->key, look->value, &row) == ERR_OK, CHANGED_DAMAGE);
 }
 
+static bool check_emptied(struct look *look)
+{
+    return check_changed(look);
+}
+
+static bool check_newest(struct look *look)
+{
+    struct source_dot dot;
+    return is(look, newest_row_decode(look->key, look->value, &dot) == ERR_OK, CHANGED_DAMAGE);
+}
+
 static bool check_pulled(struct look *look)
 {
     uint32_t source;
@@ -244,6 +256,11 @@ static bool check_rank(struct look *look)
 {
     struct top_key key;
     return is(look, rank_row_decode(look->key, look->value, &key) == ERR_OK, RANK_DAMAGE);
+}
+
+static bool check_event(struct look *look)
+{
+    return is(look, event_row_is_sound(look->arena, look->key, look->value), EVENT_DAMAGE);
 }
 
 static bool check_timer(struct look *look)

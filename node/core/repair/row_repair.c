@@ -458,10 +458,13 @@ static struct rule rule_of(struct slice key)
     case TABLE_FAVORER:
     case TABLE_PARTIAL:
     case TABLE_CHANGED:
+    case TABLE_EMPTIED:
+    case TABLE_NEWEST:
     case TABLE_PULLED:
     case TABLE_SHARE:
     case TABLE_TALLY:
     case TABLE_RANK:
+    case TABLE_EVENT:
     case TABLE_META:
     case TABLE_NOTE:
         break;

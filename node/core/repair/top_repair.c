@@ -34,9 +34,26 @@ static err make_note(struct apply_context *context, struct slice key,
     err e = partial_find(context->state, &edge, context->need, &row);
     if (e == ERR_NEED)
         return e;
-    if (e != ERR_OK || memcmp(&row.changed, &note.dot, sizeof note.dot) != 0)
+    bool emptied = key.data[0] == TABLE_EMPTIED;
+    if (e != ERR_OK || memcmp(&row.changed, &note.dot, sizeof note.dot) != 0 ||
+        (emptied && row.count > 0))
         return drop(context, key, repair);
     state_put(context->state, key, (struct slice){ &sound, 1 });
+    return ERR_OK;
+}
+
+/* The note that is the newest may be of any dot up to this entry's: homes look, and find it. */
+static err make_newest(struct apply_context *context, struct slice key,
+                       struct favorite_repair *repair)
+{
+    struct source_dot dot = { context->dot.epoch, context->dot.counter };
+    struct source_dot unused;
+
+    buf_clear(context->scratch);
+    newest_row_encode(dot, context->scratch);
+    if (newest_row_decode(key, buf_slice(context->scratch), &unused) != ERR_OK)
+        return drop(context, key, repair);
+    state_put(context->state, key, buf_slice(context->scratch));
     return ERR_OK;
 }
 
@@ -122,8 +139,10 @@ err top_repair(struct apply_context *context, struct slice key, struct favorite_
     struct top_key of;
 
     *ret_repair = (struct favorite_repair){ 0 };
-    if (key.data[0] == TABLE_CHANGED)
+    if (key.data[0] == TABLE_CHANGED || key.data[0] == TABLE_EMPTIED)
         return make_note(context, key, ret_repair);
+    if (key.data[0] == TABLE_NEWEST)
+        return make_newest(context, key, ret_repair);
     if (key.data[0] == TABLE_PULLED || top_key_parse(key, &of) != ERR_OK)
         return drop(context, key, ret_repair);
     if (key.data[0] == TABLE_SHARE)

@@ -11,7 +11,7 @@
 
 #define TOP_REPAIR_VERSION TOP_APPLY_VERSION
 
-/* A row of TABLE_CHANGED, _PULLED, _SHARE, _TALLY or _RANK. ERR_NEED. */
+/* A row of TABLE_CHANGED, _EMPTIED, _NEWEST, _PULLED, _SHARE, _TALLY or _RANK. ERR_NEED. */
 NODISCARD err top_repair(struct apply_context *context, struct slice key,
                          struct favorite_repair *ret_repair);
 

@@ -157,6 +157,20 @@ void row_key_changed_prefix(struct row_key *key, uint32_t home)
     key_add_be(key, home, 2);
 }
 
+void row_key_newest(struct row_key *key, uint32_t home)
+{
+    CHECK(home <= UINT16_MAX);
+    key_begin(key, TABLE_NEWEST);
+    key_add_be(key, home, 2);
+}
+
+void row_key_emptied_prefix(struct row_key *key, uint32_t home)
+{
+    CHECK(home <= UINT16_MAX);
+    key_begin(key, TABLE_EMPTIED);
+    key_add_be(key, home, 2);
+}
+
 void row_key_changed_add_dot(struct row_key *key, uint64_t epoch, uint64_t counter)
 {
     key_add_be(key, epoch, 8);
@@ -263,6 +277,14 @@ void row_key_channel(struct row_key *key, bool outgoing, uint32_t shard)
     key_begin(key, TABLE_CHANNEL);
     key_add_be(key, outgoing ? 'o' : 'i', 1);
     key_add_be(key, shard, 2);
+}
+
+void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32_t place)
+{
+    key_begin(key, TABLE_EVENT);
+    key_add_be(key, epoch, 8);
+    key_add_be(key, counter, 8);
+    key_add_be(key, place, 4);
 }
 
 void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq)
@@ -455,20 +477,13 @@ err item_uid_parse(struct slice text, uint8_t ret_uid[ITEM_UID_BYTES])
     return hex_parse(text, ITEM_UID_BYTES, ret_uid);
 }
 
-static void put_short(struct buf *out, struct slice bytes)
-{
-    CHECK(bytes.size <= UINT8_MAX);
-    buf_put_u8(out, (uint8_t)bytes.size);
-    buf_append(out, bytes.data, bytes.size);
-}
-
 void history_row_encode(const struct history_row *history, struct buf *out)
 {
     buf_put_u8(out, ROW_VERSION);
     buf_put_u8(out, history->held);
     buf_put_u64(out, history->ledger_seq);
-    put_short(out, history->entity);
-    put_short(out, history->next);
+    buf_put_short(out, history->entity);
+    buf_put_short(out, history->next);
 }
 
 err history_row_decode(struct slice key, struct slice value, struct history_row *ret_history)

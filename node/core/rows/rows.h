@@ -75,6 +75,10 @@ void row_key_partial(struct row_key *key, uint64_t collection, struct slice targ
 /* Notes that a partial changed, for its home: all for that home share the prefix, then come an
  * entry's epoch and counter, then what changed. */
 void row_key_changed_prefix(struct row_key *key, uint32_t home);
+/* When any of them was made last. */
+void row_key_newest(struct row_key *key, uint32_t home);
+/* Likewise of those that have come to nothing. */
+void row_key_emptied_prefix(struct row_key *key, uint32_t home);
 void row_key_changed_add_dot(struct row_key *key, uint64_t epoch, uint64_t counter);
 void row_key_changed_add(struct row_key *key, uint64_t collection, struct slice target);
 /* Of totals, in the home of a target. */
@@ -85,6 +89,8 @@ void row_key_tally(struct row_key *key, uint64_t collection, struct slice target
 /* A top list shares this prefix; the highest counts come first, at one count by target. */
 void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window);
 void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target);
+/* Events sort by the entry that committed them, then by place in it. */
+void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32_t place);
 /* Whose the row is, by its key alone: it points into `key`. Empty: the shard's. */
 struct slice row_entity(struct slice key);
 

@@ -1,13 +1,6 @@
-#include <string.h>
-
 #include "node/core/rows/row_key.h"
 #include "node/core/rows/state_row.h"
 #include "runtime/base/check.h"
-
-static bool begins_with(struct slice bytes, struct slice prefix)
-{
-    return bytes.size >= prefix.size && memcmp(bytes.data, prefix.data, prefix.size) == 0;
-}
 
 static struct coverage *coverage_find(struct state *state, struct slice prefix)
 {
@@ -48,7 +41,7 @@ void state_uncover(struct state *state, struct slice key)
 {
     for (uint32_t i = state->coverage_count; i > 0; i--) {
         struct coverage *coverage = &state->coverages[i - 1];
-        if (begins_with(key, buf_slice(&coverage->prefix)))
+        if (slice_begins_with(key, buf_slice(&coverage->prefix)))
             coverage_remove(state, coverage);
     }
 }

@@ -70,6 +70,10 @@
     X(PARTIAL,     partial,     'P', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* home (u16 big-endian), epoch, counter, collection, target: that partial changed then. */ \
     X(CHANGED,     changed,     'H', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* home (u16 big-endian) -> when any partial of that home's targets changed last. */ \
+    X(NEWEST,      newest,      'N', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* home, epoch, counter, collection, target (as above): no edge of this shard has led to it since. */ \
+    X(EMPTIED,     emptied,     'Z', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* source (u16 big-endian) -> how far this home has logged that shard's partials. */ \
     X(PULLED,      pulled,      'U', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* collection, target, 0, source -> that shard's partial, as it was pulled. */ \
@@ -78,6 +82,8 @@
     X(TALLY,       tally,       'T', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* collection, window, count (inverted), target: where a tally stands in a top list. */ \
     X(RANK,        rank,        'K', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* epoch, counter (u64 big-endian), place (u32 big-endian) -> event. */ \
+    X(EVENT,       event,       'E', NONE,   NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \
     X(TIMER,       timer,       't', TIMER,  NONE, ALWAYS, NO,  NEVER,  ABSENT, READ)
 

@@ -2,6 +2,7 @@
 
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/handler/event.h"
 #include "node/core/handler/outcome_row.h"
 #include "node/core/handler/player_row.h"
 #include "node/core/handler/refusal.h"
@@ -56,6 +57,19 @@ static uint64_t fence_after(const struct meta *meta, uint64_t fence)
     return (fence > least ? fence : least) + 1;
 }
 
+void session_tell(struct apply_context *context, const struct session *session, bool started)
+{
+    Holdfast__V1__SessionEvent event = HOLDFAST__V1__SESSION_EVENT__INIT;
+    char server[INCARNATION_TEXT_SIZE];
+
+    incarnation_print(session->incarnation, server);
+    event.started = started;
+    event.server = server;
+    event.fence = session->fence;
+    event_add(context, HOLDFAST__V1__EVENT_KIND__EVENT_KIND_SESSION, context->player->entity,
+              &event.base);
+}
+
 void session_grant(struct apply_context *context, struct incarnation incarnation,
                    Holdfast__V1__StartSessionResponse *response)
 {
@@ -71,6 +85,7 @@ void session_grant(struct apply_context *context, struct incarnation incarnation
     response->token = arena_alloc(context->arena, TOKEN_TEXT_SIZE);
     token_print(incarnation, session->fence, response->token);
     timer_follow(context);
+    session_tell(context, session, true);
 }
 
 void session_hold(struct apply_context *context)
@@ -172,6 +187,7 @@ void session_release(struct apply_context *context)
     context->releasing = true;
     if (session_has_claim(session) && claim_grant(context))
         return;
+    session_tell(context, session, false);
     session->state = SESSION_FREE;
     session->incarnation = (struct incarnation){ 0 };
     session->acquired_at_ms = 0;

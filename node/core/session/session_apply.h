@@ -14,6 +14,8 @@
 /* Mints the next fence for `incarnation`; fills token and fence of `response`. A claim stays. */
 void session_grant(struct apply_context *context, struct incarnation incarnation,
                    Holdfast__V1__StartSessionResponse *response);
+/* The event that a server got the session, or that it ended; `session` as it stood then. */
+void session_tell(struct apply_context *context, const struct session *session, bool started);
 /* GRANTED becomes HELD. */
 void session_hold(struct apply_context *context);
 /* The holder is gone: the session goes to the claimant, if a live one stands, or becomes free. */

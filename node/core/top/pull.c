@@ -6,7 +6,8 @@
 #include "node/core/handler/refusal.h"
 #include "node/core/top/top_row.h"
 
-#define NOTES_PAGE 256u
+#define NOTES_PAGE    256u
+#define EMPTIED_HOMES 64u /* Of which one answer tells. */
 
 /* One home's notes, then its items. */
 struct page {
@@ -97,27 +98,69 @@ static err part_of(struct page *page, const struct pull_home *home, struct buf *
     return result;
 }
 
+/* ---- all homes that ask ---- */
+struct asking {
+    struct page page;
+    struct buf items;
+    uint32_t looked; /* Homes whose notes were looked at. */
+    struct emptied_home *emptied;
+    uint32_t emptied_count;
+};
+
+static bool is_emptied(const struct asking *asking, const struct pull_home *home)
+{
+    for (uint32_t i = 0; i < asking->emptied_count; i++) {
+        if (asking->emptied[i].home == home->home)
+            return !source_dot_is_above(asking->emptied[i].first, home->after);
+    }
+    return false;
+}
+
+/* Of a home for which nothing has changed, no note is looked at; nor beyond PULL_LOOKS_MAX homes.
+ */
+static err part_for(struct asking *asking, const struct pull_home *home, struct pull_part *ret_part)
+{
+    struct read_context *context = asking->page.context;
+    struct source_dot newest;
+
+    *ret_part = (struct pull_part){ .home = home->home, .to = home->after };
+    err e = newest_find(context->state, home->home, context->need, &newest);
+    if (e == ERR_CORRUPT)
+        damage_note(context->damage, (struct slice){ 0 }, CHANGED_DAMAGE);
+    else if (e != ERR_OK || !source_dot_is_above(newest, home->after))
+        return e;
+    if (asking->looked == PULL_LOOKS_MAX) {
+        ret_part->more = true;
+        return ERR_OK;
+    }
+    asking->looked++;
+    return part_of(&asking->page, home, &asking->items, ret_part);
+}
+
 err pull_read(struct read_context *context, struct slice homes, struct buf *out)
 {
-    struct page page = { .context = context };
+    struct asking asking = { .page.context = context };
     struct reader reader = reader_from(homes);
-    struct buf items = { 0 };
     struct pull_home home;
     struct pull_part part;
     size_t before = out->size;
-    err result = ERR_OK;
 
-    page.notes = arena_alloc(context->arena, NOTES_PAGE * sizeof *page.notes);
+    asking.page.notes = arena_alloc(context->arena, NOTES_PAGE * sizeof *asking.page.notes);
+    asking.emptied = arena_alloc(context->arena, EMPTIED_HOMES * sizeof *asking.emptied);
+    err result = partials_emptied(context, asking.emptied, EMPTIED_HOMES, &asking.emptied_count);
     while (out->size - before <= PULL_BYTES_MAX - PULL_PART_BYTES_MAX &&
            pull_home_next(&reader, &home)) {
         reader.bad |= home.home >= context->shard_count;
-        buf_clear(&items);
-        err e = part_of(&page, &home, &items, &part);
+        if (reader.bad)
+            break;
+        buf_clear(&asking.items);
+        err e = part_for(&asking, &home, &part);
         if (e != ERR_OK)
             result = e;
+        part.emptied = is_emptied(&asking, &home);
         pull_part_encode(&part, out);
     }
-    buf_deinit(&items);
+    buf_deinit(&asking.items);
     if (reader.bad)
         return refuse_invalid(context->arena, context->refusal, "homes",
                               "homes as GetPulled tells them", "");

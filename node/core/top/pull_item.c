@@ -2,6 +2,9 @@
 
 #include "runtime/base/check.h"
 
+#define PART_MORE    1u
+#define PART_EMPTIED 2u
+
 static void dot_put(struct source_dot dot, struct buf *out)
 {
     buf_put_u64(out, dot.epoch);
@@ -65,7 +68,7 @@ bool pull_home_next(struct reader *reader, struct pull_home *ret_home)
 void pull_part_encode(const struct pull_part *part, struct buf *out)
 {
     buf_put_u16(out, (uint16_t)part->home);
-    buf_put_u8(out, part->more);
+    buf_put_u8(out, (uint8_t)((part->more ? PART_MORE : 0) | (part->emptied ? PART_EMPTIED : 0)));
     dot_put(part->to, out);
     buf_put_bytes(out, part->items);
 }
@@ -75,7 +78,9 @@ bool pull_part_next(struct reader *reader, struct pull_part *ret_part)
     if (!is_left(reader))
         return false;
     ret_part->home = read_u16(reader);
-    ret_part->more = read_u8(reader) != 0;
+    uint8_t flags = read_u8(reader);
+    ret_part->more = (flags & PART_MORE) != 0;
+    ret_part->emptied = (flags & PART_EMPTIED) != 0;
     ret_part->to = dot_read(reader);
     ret_part->items = read_bytes(reader, PULL_PART_BYTES_MAX + PULL_ITEM_BYTES_MAX);
     return !reader->bad;

@@ -21,6 +21,12 @@
 #define TAKE_BYTES_MAX      98304u
 #define TAKE_ITEMS_MAX      1024u
 #define TAKE_SWEEP_MAX      256u
+/* For how many homes that have changes one answer looks at what these are: memory keeps as many
+ * ranges and more at once, or none of them would ever be all there (COVERAGES_MAX). */
+#define PULL_LOOKS_MAX 16u
+/* For how many homes one entry forgets targets without edges, and how many of those. */
+#define FORGET_HOMES_MAX   8u
+#define FORGET_TARGETS_MAX 512u
 
 struct pull_item {
     struct source_dot dot;
@@ -43,6 +49,7 @@ bool pull_home_next(struct reader *reader, struct pull_home *ret_home);
 struct pull_part {
     uint32_t home;
     bool more;
+    bool emptied; /* Targets without edges, as far as the home has logged: pull_forget. */
     struct source_dot to;
     struct slice items; /* Inside what was read. */
 };

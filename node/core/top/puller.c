@@ -12,7 +12,7 @@
 typedef Holdfast__Internal__V1__TakePartialsRequest take_request;
 typedef Holdfast__Internal__V1__PulledPart pulled_part;
 
-enum phase { IDLE, LOOKING, PULLING, TAKING };
+enum phase { IDLE, LOOKING, PULLING, TAKING, FORGETTING };
 
 /* One source's part of what a home is to log. */
 struct taken {
@@ -39,6 +39,13 @@ struct home {
     bool sweeping;
     struct buf swept;
     int64_t pulled_ms;
+    int64_t since_ms; /* Owned by this node. */
+};
+
+/* What one source is asked to forget: for each home, how far that has logged it. */
+struct forgets {
+    struct buf homes;
+    uint32_t count;
 };
 
 struct slot {
@@ -50,10 +57,13 @@ struct slot {
 struct puller {
     uint32_t shard_count;
     struct home *homes;
+    struct forgets *forgets; /* By source. */
     enum phase phase;
-    uint32_t next;  /* The shard that the phase comes to next. */
-    uint32_t first; /* Of the sources: each round begins with another. */
+    uint32_t next;       /* The shard that the phase comes to next. */
+    uint32_t first;      /* Of the sources: each round begins with another. */
+    uint32_t first_home; /* Of what a source is asked for: it looks at some alone. */
     uint32_t hour;
+    uint64_t unix_ms; /* When the last round began. */
     uint64_t begun_ms;
     bool more;
     struct slot slots[PULLER_WINDOW];
@@ -68,6 +78,7 @@ struct puller *puller_new(uint32_t shard_count)
 
     puller->shard_count = shard_count;
     puller->homes = mem_zalloc(shard_count * sizeof *puller->homes);
+    puller->forgets = mem_zalloc(shard_count * sizeof *puller->forgets);
     return puller;
 }
 
@@ -80,10 +91,12 @@ void puller_free(struct puller *puller)
         free(puller->homes[i].taken);
         buf_deinit(&puller->homes[i].bytes);
         buf_deinit(&puller->homes[i].swept);
+        buf_deinit(&puller->forgets[i].homes);
     }
     for (uint32_t i = 0; i < PULLER_WINDOW; i++)
         buf_deinit(&puller->slots[i].request);
     free(puller->homes);
+    free(puller->forgets);
     free(puller);
 }
 
@@ -91,6 +104,19 @@ int64_t puller_pulled_ms(const struct puller *puller, uint32_t home)
 {
     CHECK(home < puller->shard_count);
     return puller->homes[home].pulled_ms;
+}
+
+uint64_t puller_behind_ms(const struct puller *puller, uint64_t unix_ms)
+{
+    int64_t oldest_ms = INT64_MAX;
+
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        const struct home *home = &puller->homes[i];
+        int64_t pulled_ms = home->pulled_ms > home->since_ms ? home->pulled_ms : home->since_ms;
+        if (home->in_round && pulled_ms < oldest_ms)
+            oldest_ms = pulled_ms;
+    }
+    return oldest_ms < (int64_t)unix_ms ? unix_ms - (uint64_t)oldest_ms : 0;
 }
 
 struct puller_stats puller_stats(const struct puller *puller)
@@ -108,6 +134,8 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
 {
     if (home->in_round && !owned)
         home->known = false; /* Another owner may log what this node does not see. */
+    if (!home->in_round && owned)
+        home->since_ms = (int64_t)puller->unix_ms;
     home->in_round = owned;
     if (!owned)
         return;
@@ -133,6 +161,17 @@ static uint64_t next_begin(const struct puller *puller)
     return puller->begun_ms + (puller->more ? PULLER_AGAIN_MS : PULLER_EVERY_MS);
 }
 
+/* Behind as many homes as a source may have looked at in the round before. */
+static void turn_homes(struct puller *puller)
+{
+    uint32_t passed = 0;
+
+    for (uint32_t i = 0; i < puller->shard_count && passed < PULL_LOOKS_MAX; i++) {
+        passed += puller->homes[puller->first_home].in_round;
+        puller->first_home = (puller->first_home + 1) % puller->shard_count;
+    }
+}
+
 uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, const bool *owned)
 {
     bool any = false;
@@ -141,15 +180,19 @@ uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, 
         return puller->phase != IDLE ? now_ms + PULLER_AGAIN_MS : next_begin(puller);
     puller->begun_ms = now_ms;
     puller->hour = hour_of(unix_ms);
+    puller->unix_ms = unix_ms;
     puller->more = false;
     for (uint32_t i = 0; i < puller->shard_count; i++) {
         home_begin(puller, &puller->homes[i], owned[i]);
+        puller->forgets[i].count = 0;
+        buf_clear(&puller->forgets[i].homes);
         any = any || owned[i];
     }
     if (any) {
         puller->phase = LOOKING;
         puller->next = 0;
         puller->first = (puller->first + 1) % puller->shard_count;
+        turn_homes(puller);
         puller->stats.rounds++;
     }
     return next_begin(puller);
@@ -173,10 +216,11 @@ static bool pull_request(const struct puller *puller, uint32_t source, struct bu
     struct buf homes = { 0 };
 
     for (uint32_t i = 0; i < puller->shard_count; i++) {
-        const struct home *home = &puller->homes[i];
+        uint32_t number = (puller->first_home + i) % puller->shard_count;
+        const struct home *home = &puller->homes[number];
         if (!home->in_round || !home->known)
             continue;
-        const struct pull_home asks = { i, home->logged[source] };
+        const struct pull_home asks = { number, home->logged[source] };
         pull_home_encode(&asks, &homes);
     }
     request.shard = source;
@@ -225,6 +269,20 @@ static bool take_request_of(const struct puller *puller, uint32_t shard, struct 
     return true;
 }
 
+static bool forget_request(const struct puller *puller, uint32_t source, struct buf *out)
+{
+    Holdfast__Internal__V1__ForgetPartialsRequest request =
+        HOLDFAST__INTERNAL__V1__FORGET_PARTIALS_REQUEST__INIT;
+    const struct forgets *forgets = &puller->forgets[source];
+
+    if (forgets->count == 0)
+        return false;
+    request.shard = source;
+    request.homes = (ProtobufCBinaryData){ forgets->homes.size, forgets->homes.data };
+    proto_encode(&request.base, out);
+    return true;
+}
+
 /* ---- calling ---- */
 static bool make_request(struct puller *puller, uint32_t shard, struct buf *out,
                          uint32_t *ret_method)
@@ -244,6 +302,9 @@ static bool make_request(struct puller *puller, uint32_t shard, struct buf *out,
     case TAKING:
         *ret_method = METHOD_TAKE_PARTIALS;
         return take_request_of(puller, shard, out);
+    case FORGETTING:
+        *ret_method = METHOD_FORGET_PARTIALS;
+        return forget_request(puller, shard, out);
     case IDLE:
         break;
     }
@@ -262,7 +323,7 @@ static struct slot *free_slot(struct puller *puller)
 static void phase_end(struct puller *puller)
 {
     puller->next = 0;
-    if (puller->phase != TAKING) {
+    if (puller->phase != FORGETTING) {
         puller->phase++;
         return;
     }
@@ -365,6 +426,20 @@ static void keep_part(struct home *home, uint32_t source, const struct pull_part
     home->items += items;
 }
 
+/* What the home asked for, it has logged: that was read or answered before the request was made. */
+static void keep_emptied(struct puller *puller, uint32_t source, uint32_t home)
+{
+    struct forgets *forgets = &puller->forgets[source];
+    const struct pull_home logged = { home, puller->homes[home].logged[source] };
+
+    if (forgets->count == FORGET_HOMES_MAX) {
+        puller->more = true;
+        return;
+    }
+    pull_home_encode(&logged, &forgets->homes);
+    forgets->count++;
+}
+
 static void pulled(struct puller *puller, uint32_t source, const ProtobufCMessage *message)
 {
     const Holdfast__Internal__V1__PullPartialsResponse *response = (const void *)message;
@@ -382,6 +457,8 @@ static void pulled(struct puller *puller, uint32_t source, const ProtobufCMessag
         if (response->at_ms < home->from_ms)
             home->from_ms = response->at_ms;
         keep_part(home, source, &part);
+        if (part.emptied)
+            keep_emptied(puller, source, part.home);
     }
 }
 
@@ -400,12 +477,21 @@ static void took(struct puller *puller, struct home *home, const ProtobufCMessag
     home->sweeping = response->swept.len > 0;
 }
 
+static void forgot(struct puller *puller, const ProtobufCMessage *message)
+{
+    const Holdfast__Internal__V1__ForgetPartialsResponse *response = (const void *)message;
+
+    puller->stats.forgotten += response->forgotten;
+    puller->more = puller->more || response->more;
+}
+
 static void answer(struct puller *puller, uint32_t shard, bool ok, struct slice body)
 {
     static const ProtobufCMessageDescriptor *const answers[] = {
         [LOOKING] = &holdfast__internal__v1__get_pulled_response__descriptor,
         [PULLING] = &holdfast__internal__v1__pull_partials_response__descriptor,
         [TAKING] = &holdfast__internal__v1__take_partials_response__descriptor,
+        [FORGETTING] = &holdfast__internal__v1__forget_partials_response__descriptor,
     };
     struct home *home = &puller->homes[shard];
     struct arena arena = { 0 };
@@ -419,6 +505,8 @@ static void answer(struct puller *puller, uint32_t shard, bool ok, struct slice 
         looked(puller, home, message);
     } else if (puller->phase == PULLING) {
         pulled(puller, shard, message);
+    } else if (puller->phase == FORGETTING) {
+        forgot(puller, message);
     } else {
         took(puller, home, message);
     }

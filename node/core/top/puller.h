@@ -5,7 +5,9 @@
  * begins to own a home asks it how far it is.
  *
  *   puller_begin -> GetPulled of homes that are not known -> PullPartials of every shard
- *                -> TakePartials of every home with something to log -> the round ends
+ *                -> TakePartials of every home with something to log
+ *                -> ForgetPartials of every shard that keeps targets without edges, as far as
+ *                   their homes have logged that -> the round ends
  *
  * Every call is answered or failed by the shell. Whatever fails is asked again in a later round.
  */
@@ -46,11 +48,16 @@ void puller_answered(struct puller *puller, uint64_t token, bool ok, struct slic
  * more. */
 int64_t puller_pulled_ms(const struct puller *puller, uint32_t home);
 
+/* How long ago that was, for the home of this node's that is the furthest behind; one that was
+ * never pulled for counts from when the node began to own it. 0: it owns none. */
+uint64_t puller_behind_ms(const struct puller *puller, uint64_t unix_ms);
+
 struct puller_stats {
     uint64_t rounds;
-    uint64_t failed; /* Calls that were not answered. */
-    uint64_t items;  /* Logged. */
-    uint64_t bytes;  /* Of what sources told. */
+    uint64_t failed;    /* Calls that were not answered. */
+    uint64_t items;     /* Logged. */
+    uint64_t forgotten; /* Targets without edges that a shard removed. */
+    uint64_t bytes;     /* Of what sources told. */
 };
 struct puller_stats puller_stats(const struct puller *puller);
 

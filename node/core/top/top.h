@@ -18,6 +18,8 @@
 
 #define TOP_LIMIT_MAX 1000u
 
+/* ERR_INVALID: the shard's replicas cannot apply entries of totals yet. */
+NODISCARD err top_version_check(struct check_context *context);
 /* Before the log. ERR_INVALID. */
 NODISCARD err top_take_check(struct check_context *context,
                              const Holdfast__Internal__V1__TakePartialsRequest *request);

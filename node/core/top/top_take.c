@@ -34,19 +34,25 @@ static err check_part(struct check_context *context, const pulled_part *part, co
     return ERR_OK;
 }
 
+err top_version_check(struct check_context *context)
+{
+    if (context->meta->apply_version >= TOP_APPLY_VERSION)
+        return ERR_OK;
+    (void)refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "",
+                 "shard %" PRIu32 " applies version %" PRIu32 "; totals begin with %u, once "
+                 "all its replicas are updated",
+                 context->shard, context->meta->apply_version, TOP_APPLY_VERSION);
+    return ERR_INVALID;
+}
+
 err top_take_check(struct check_context *context, const take_request *request)
 {
     struct arena *arena = context->arena;
     size_t items = 0;
-    err e = ERR_OK;
 
-    if (context->meta->apply_version < TOP_APPLY_VERSION) {
-        (void)refuse(arena, context->refusal, CODE(UNAVAILABLE), "",
-                     "shard %" PRIu32 " applies version %" PRIu32 "; totals begin with %u, once "
-                     "all its replicas are updated",
-                     context->shard, context->meta->apply_version, TOP_APPLY_VERSION);
-        return ERR_INVALID;
-    }
+    err e = top_version_check(context);
+    if (e != ERR_OK)
+        return e;
     if (request->n_parts > context->shard_count)
         return refuse_number(arena, context->refusal, "parts", "at most one for each shard",
                              (int64_t)request->n_parts);
@@ -180,8 +186,10 @@ static err take_item(struct taking *t, uint32_t source, const struct pull_item *
         return ERR_NEED;
     if (e != ERR_OK)
         return left_out(context, SHARE_DAMAGE);
-    if (tally != ERR_OK || was.count < before.count)
+    if (tally != ERR_OK || was.count < before.count) {
+        share_store(context, &of, &share); /* A repair of the total adds it up. */
         return left_out(context, TALLY_DAMAGE);
+    }
     struct tally_row row = was;
     row.count = was.count - before.count + share.count;
     hours_replace(&row.hours, &before.hours, &share.hours);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "idl/method.h"
-#include "node/io/cluster/pulls.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 
@@ -247,4 +246,9 @@ bool deliveries_answer(struct deliveries *d, uint64_t call, const struct shard_r
     if (delivery != NULL && delivery->call == call)
         answer(delivery, reply->status, body);
     return true;
+}
+
+const struct pulls *deliveries_pulls(const struct deliveries *d)
+{
+    return d->pulls;
 }

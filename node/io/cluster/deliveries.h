@@ -8,6 +8,7 @@
 #define NODE_IO_CLUSTER_DELIVERIES_H
 
 #include "node/io/cluster/peers.h"
+#include "node/io/cluster/pulls.h"
 #include "node/io/cluster/registry.h"
 #include "node/io/worker/workers.h"
 #include "runtime/link/call.h"
@@ -38,5 +39,7 @@ void deliveries_send(struct deliveries *deliveries, uint32_t from,
 /* worker_ops.answer: false when the call is none of these. */
 bool deliveries_answer(struct deliveries *deliveries, uint64_t call,
                        const struct shard_reply *reply, struct slice body);
+/* What the pulls did. */
+const struct pulls *deliveries_pulls(const struct deliveries *deliveries);
 
 #endif

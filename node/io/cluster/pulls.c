@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "idl/method.h"
-#include "node/core/top/puller.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 
@@ -110,7 +109,8 @@ static void start(struct pulls *p, const struct pull_call *call)
 
     if (entry != NULL && entry->record.owner == p->options.self)
         e = start_local(p, call);
-    else if (entry != NULL && entry->record.owner != 0 && call->method == METHOD_PULL_PARTIALS)
+    else if (entry != NULL && entry->record.owner != 0 &&
+             (call->method == METHOD_PULL_PARTIALS || call->method == METHOD_FORGET_PARTIALS))
         e = start_remote(p, call, entry->record.owner);
     if (e != ERR_OK)
         puller_answered(p->puller, call->token, false, (struct slice){ 0 });
@@ -197,6 +197,15 @@ void pulls_set_workers(struct pulls *p, struct workers *workers, struct shard_vi
     p->puller = puller_new(shard_views_count(views));
     p->owned = mem_zalloc(shard_views_count(views) * sizeof *p->owned);
     loop_timer_start(&p->timer, PULLER_EVERY_MS);
+}
+
+void pulls_stats_get(const struct pulls *p, struct pulls_stats *ret_stats)
+{
+    *ret_stats = (struct pulls_stats){ 0 };
+    if (p->puller == NULL)
+        return;
+    ret_stats->puller = puller_stats(p->puller);
+    ret_stats->behind_ms = puller_behind_ms(p->puller, unix_ms());
 }
 
 bool pulls_answer(struct pulls *p, uint64_t call, const struct shard_reply *reply,

@@ -7,6 +7,7 @@
 #ifndef NODE_IO_CLUSTER_PULLS_H
 #define NODE_IO_CLUSTER_PULLS_H
 
+#include "node/core/top/puller.h"
 #include "node/io/cluster/peers.h"
 #include "node/io/cluster/registry.h"
 #include "node/io/worker/workers.h"
@@ -30,5 +31,12 @@ void pulls_set_workers(struct pulls *pulls, struct workers *workers, struct shar
 /* worker_ops.answer: false when the call is none of these. */
 bool pulls_answer(struct pulls *pulls, uint64_t call, const struct shard_reply *reply,
                   struct slice body);
+
+struct pulls_stats {
+    struct puller_stats puller;
+    uint64_t behind_ms; /* puller_behind_ms, now. */
+};
+/* All zero before it begins. */
+void pulls_stats_get(const struct pulls *pulls, struct pulls_stats *ret_stats);
 
 #endif

@@ -380,6 +380,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                      .peers = node->peers,
                                                      .calls = service_calls(node->service),
                                                      .self = hub.self.replica_id });
+    node_metrics_set_pulls(node->node_metrics, deliveries_pulls(node->deliveries));
     return ERR_OK;
 }
 

@@ -23,6 +23,7 @@ struct node_metrics {
     struct incidents *incidents;
     const struct space *space;
     const struct scrub *scrub;
+    const struct pulls *pulls;
     const struct etcd *etcd;
     struct counter *calls[METHOD_ID_MAX + 1][STATUS_COUNT];
     struct histogram *latency[METHOD_ID_MAX + 1];
@@ -276,6 +277,7 @@ void node_metrics_clear_sources(struct node_metrics *m)
     m->incidents = NULL;
     m->space = NULL;
     m->scrub = NULL;
+    m->pulls = NULL;
     m->etcd = NULL;
 }
 
@@ -362,6 +364,39 @@ void node_metrics_set_scrub(struct node_metrics *m, const struct scrub *scrub)
                               read_##name, m);
     SCRUB_FIGURES(SCRUB_REGISTER)
 #undef SCRUB_REGISTER
+}
+
+/* clang-format off */
+/*    name            metric                                        kind     expression                         help */
+#define PULL_FIGURES(X)                                                                                                      \
+    X(totals_behind,  "holdfast_node_totals_behind_seconds",        gauge,   (double)stats.behind_ms / 1e3,     "How old the counts of some shard are in this node's totals of targets, at the worst.") \
+    X(pull_rounds,    "holdfast_node_totals_rounds_total",          counter, stats.puller.rounds,               "Times this node asked all shards which counts of targets changed.") \
+    X(pull_failed,    "holdfast_node_totals_calls_failed_total",    counter, stats.puller.failed,               "Calls for that which were not answered.") \
+    X(pull_items,     "holdfast_node_totals_counts_total",          counter, stats.puller.items,                "Counts of targets that were logged in this node's totals.") \
+    X(pull_bytes,     "holdfast_node_totals_pulled_bytes_total",    counter, stats.puller.bytes,                "Bytes in which shards told them.") \
+    X(pull_forgotten, "holdfast_node_totals_forgotten_total",       counter, stats.puller.forgotten,            "Targets without edges that a shard removed, since this node's totals know of it.")
+/* clang-format on */
+
+#define PULL_FUNCTION(name, metric, kind, expression, help)                                        \
+    static double read_##name(void *context)                                                       \
+    {                                                                                              \
+        const struct node_metrics *m = context;                                                    \
+        struct pulls_stats stats = { 0 };                                                          \
+        if (m->pulls != NULL)                                                                      \
+            pulls_stats_get(m->pulls, &stats);                                                     \
+        return (double)(expression);                                                               \
+    }
+PULL_FIGURES(PULL_FUNCTION)
+#undef PULL_FUNCTION
+
+void node_metrics_set_pulls(struct node_metrics *m, const struct pulls *pulls)
+{
+    m->pulls = pulls;
+#define PULL_REGISTER(name, metric, kind, expression, help)                                        \
+    metrics_##kind##_callback(m->metrics, &(struct metric_info){ metric, help, NULL },             \
+                              read_##name, m);
+    PULL_FIGURES(PULL_REGISTER)
+#undef PULL_REGISTER
 }
 
 /* clang-format off */

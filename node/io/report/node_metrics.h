@@ -3,6 +3,7 @@
 #define NODE_IO_REPORT_NODE_METRICS_H
 
 #include "idl/method.h"
+#include "node/io/cluster/pulls.h"
 #include "node/io/disk/scrub.h"
 #include "node/io/disk/space.h"
 #include "node/io/view/incidents.h"
@@ -27,6 +28,8 @@ void node_metrics_set_etcd(struct node_metrics *metrics, const struct etcd *etcd
 void node_metrics_set_space(struct node_metrics *metrics, const struct space *space);
 /* What the scrub has read and found. Once. */
 void node_metrics_set_scrub(struct node_metrics *metrics, const struct scrub *scrub);
+/* What the pulls of totals have done, and how far they are behind. Once. */
+void node_metrics_set_pulls(struct node_metrics *metrics, const struct pulls *pulls);
 /* Answers on their way to callers. Once; before node_metrics_answer_unread. */
 void node_metrics_set_answers(struct node_metrics *metrics, struct budget *answers);
 /* One was refused because the link to its router is full. */

@@ -100,9 +100,9 @@ static void retention_make(struct body *b)
 {
     holdfast__v1__event_retention_body__init(&b->retention);
     b->retention.keep_ms = (__typeof__(b->retention.keep_ms))number_make(
-        b, "body.event_retention.keep_ms", LIMITS(60000, 31536000000ll), false);
+        b, "body.event_retention.keep_ms", LIMITS(1000, 31536000000ll), false);
     b->retention.events_max = (__typeof__(b->retention.events_max))number_make(
-        b, "body.event_retention.events_max", LIMITS(1000, 100000000), false);
+        b, "body.event_retention.events_max", LIMITS(10, 100000000), false);
     b->body.event_retention = &b->retention;
 }
 

@@ -1,0 +1,30 @@
+#include "node/core/handler/event.h"
+
+#include "node/core/codec/arena_proto.h"
+#include "node/core/handler/event_row.h"
+
+void event_add(struct apply_context *context, Holdfast__V1__EventKind kind, struct slice entity,
+               const ProtobufCMessage *body)
+{
+    struct row_key key;
+
+    if (context->version < EVENT_APPLY_VERSION)
+        return;
+    const struct event_place place = {
+        .epoch = context->dot.epoch,
+        .counter = context->dot.counter,
+        .place = (*context->events)++,
+    };
+    const struct event_row row = {
+        .at_ms = context->owner_ms,
+        .owner = context->dot.owner,
+        .kind = kind,
+        .entity = entity,
+        .op_id = context->op->id.text,
+        .body = arena_pack(context->arena, body),
+    };
+    event_row_key(&key, &place);
+    buf_clear(context->scratch);
+    event_row_encode(&row, context->scratch);
+    state_put_new(context->state, row_key_slice(&key), buf_slice(context->scratch));
+}

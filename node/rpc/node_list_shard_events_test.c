@@ -1,0 +1,403 @@
+/* ListShardEvents, and METHOD_TRIM_EVENTS, which takes the oldest away. */
+#include <stdio.h>
+#include <string.h>
+
+#include "node/core/codec/arena_proto.h"
+#include "node/core/definition/definition.h"
+#include "node/core/handler/event.h"
+#include "node/core/handler/event_row.h"
+#include "node/core/rows/rows.h"
+#include "node/rpc/fixture_edges.h"
+#include "node/rpc/fixture_shards.h"
+#include "runtime/base/hex.h"
+
+#define KIND(name) HOLDFAST__V1__EVENT_KIND__EVENT_KIND_##name
+#define DAY_MS     (24ull * 3600u * 1000u)
+
+typedef Holdfast__Internal__V1__ListShardEventsRequest list_request;
+typedef Holdfast__Internal__V1__ListShardEventsResponse list_response;
+
+static list_request from(const list_response *page)
+{
+    list_request request = HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_REQUEST__INIT;
+
+    request.limit = 1000;
+    if (page == NULL)
+        return request;
+    request.after = page->next;
+    request.life = page->life;
+    return request;
+}
+
+static const list_response *list(struct fixture *f, const list_request *request)
+{
+    const list_response *page = fixture_read(f, METHOD_LIST_SHARD_EVENTS, &request->base);
+
+    assert_non_null(page);
+    return page;
+}
+
+static const list_response *list_after(struct fixture *f, const list_response *before)
+{
+    const list_request request = from(before);
+
+    return list(f, &request);
+}
+
+static const struct event_log *log_of(struct fixture *f)
+{
+    return &applier_meta(f->applier)->events;
+}
+
+static void define_retention(struct fixture *f, uint64_t revision, int64_t keep_ms, uint32_t max)
+{
+    Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__EventRetentionBody retention = HOLDFAST__V1__EVENT_RETENTION_BODY__INIT;
+    defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    defined *list[] = { &given };
+
+    retention.keep_ms = keep_ms;
+    retention.events_max = max;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_EVENT_RETENTION;
+    body.event_retention = &retention;
+    given.number = 40 + f->shard;
+    given.version = revision;
+    given.revision = revision;
+    given.name = (char *)(uintptr_t) "events";
+    given.body = &body;
+    given.deleted = keep_ms == 0;
+    request.generation = 1;
+    request.to_revision = revision;
+    request.last = true;
+    request.definitions = list;
+    request.n_definitions = 1;
+    assert_non_null(fixture_mutate(f, METHOD_DEFINE, &request.base));
+}
+
+static void a_change_and_its_event_are_committed_together(void **state)
+{
+    struct fixture *f = *state;
+    const list_response *page = list_after(f, NULL);
+
+    assert_int_equal(page->n_events, 0);
+    assert_false(page->more || page->gap);
+    assert_non_null(fixture_grant(f, "ann", "unheld", 5));
+    page = list_after(f, page);
+    assert_int_equal(page->n_events, 1);
+    const Holdfast__V1__Event *event = page->events[0];
+    assert_int_equal(event->kind, KIND(LEDGER));
+    assert_string_equal(event->entity, "player:ann");
+    assert_int_equal(event->at_ms, f->now_ms);
+    assert_int_equal(event->dot->epoch, f->epoch);
+    assert_int_equal(event->dot->counter, f->counter);
+    assert_int_equal(strlen(event->op_id), 36);
+    assert_int_equal(strlen(event->seq), 2 * EVENT_PLACE_BYTES);
+    assert_int_equal(event->body_case, HOLDFAST__V1__EVENT__BODY_LEDGER);
+    assert_int_equal(event->ledger->seq, 1);
+    assert_int_equal(event->ledger->kind, HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_GRANT);
+    assert_int_equal(event->ledger->n_changes, 1);
+    assert_string_equal(event->ledger->changes[0]->currency, "gold");
+    assert_int_equal(event->ledger->changes[0]->amount, 5);
+    assert_int_equal(event->ledger->changes[0]->balance_after, 5);
+    assert_int_equal(list_after(f, page)->n_events, 0);
+}
+
+/* Nor is a repetition an event. */
+static void what_is_refused_is_no_event(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_non_null(fixture_start(f, "ann", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                                  fixture_op_id(f)));
+    assert_null(fixture_grant(f, "ann", "unheld", 5));
+    assert_int_equal(list_after(f, NULL)->n_events, 1);
+    assert_int_equal(log_of(f)->count, 1);
+    char *op_id = fixture_op_id(f);
+    assert_non_null(
+        fixture_start(f, "bob", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL, op_id));
+    assert_non_null(
+        fixture_start(f, "bob", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL, op_id));
+    assert_true(f->outcome.duplicate);
+    assert_int_equal(list_after(f, NULL)->n_events, 2);
+}
+
+static void sessions_begin_and_end(void **state)
+{
+    struct fixture *f = *state;
+    char *token = fixture_start(f, "ann", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                                fixture_op_id(f));
+
+    assert_non_null(token);
+    assert_non_null(fixture_end(f, "ann", token));
+    const list_response *page = list_after(f, NULL);
+    assert_int_equal(page->n_events, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(page->events[i]->kind, KIND(SESSION));
+        assert_string_equal(page->events[i]->session->server, SERVER_A);
+        assert_int_equal(page->events[i]->session->started, i == 0);
+        assert_int_equal(page->events[i]->session->fence, page->events[0]->session->fence);
+    }
+    assert_true(strcmp(page->events[0]->seq, page->events[1]->seq) < 0);
+}
+
+/* A call that changes the `ver` alone is none. */
+static void an_edge_that_changes_is_an_event(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_define_favorites(f);
+    const list_response *page = list_after(f, NULL);
+    assert_non_null(fixture_favorite(f, "ann", "pong"));
+    assert_non_null(fixture_favorite(f, "ann", "pong"));
+    assert_non_null(fixture_unfavorite(f, "ann", "pong"));
+    assert_non_null(fixture_unfavorite(f, "ann", "pong"));
+    page = list_after(f, page);
+    assert_int_equal(page->n_events, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(page->events[i]->kind, KIND(FAVORITE));
+        assert_string_equal(page->events[i]->favorite->collection, "favorites");
+        assert_string_equal(page->events[i]->favorite->target_id, "pong");
+        assert_int_equal(page->events[i]->favorite->favorited, i == 0);
+    }
+    assert_int_equal(page->events[1]->favorite->ver, 3);
+}
+
+static void a_version_of_a_definition_is_an_event_of_one_shard(void **state)
+{
+    struct fixture_collection hats = { 7, 20, "hats", POLICY_LAST, 0, false };
+    struct fixture shard;
+    (void)state;
+
+    fixture_init_shard(&shard, 2, 4);
+    for (uint64_t number = 100; number < 104; number++) {
+        hats.number = number;
+        hats.revision += 10;
+        fixture_define(&shard, &hats);
+        fixture_define(&shard, &hats); /* Again: it is there already. */
+    }
+    hats.number = 102;
+    hats.revision += 10;
+    hats.deleted = true;
+    fixture_define(&shard, &hats);
+    const list_response *page = list_after(&shard, NULL);
+    assert_int_equal(page->n_events, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(page->events[i]->kind, KIND(DEFINITION));
+        assert_string_equal(page->events[i]->entity, "definition:collection/hats");
+        assert_string_equal(page->events[i]->definition->kind, "collection");
+        assert_string_equal(page->events[i]->definition->name, "hats");
+        assert_int_equal(page->events[i]->definition->number, 102);
+        assert_int_equal(page->events[i]->definition->deleted, i == 1);
+    }
+    fixture_deinit(&shard);
+}
+
+static void filters_leave_out_and_the_place_goes_on(void **state)
+{
+    struct fixture *f = *state;
+    const Holdfast__V1__EventKind sessions[] = { KIND(SESSION) };
+
+    for (int i = 0; i < 10; i++)
+        assert_non_null(fixture_grant(f, i % 2 == 0 ? "ann" : "bob", "unheld", 1));
+    assert_non_null(fixture_start(f, "ann", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                                  fixture_op_id(f)));
+    list_request request = from(NULL);
+    request.entity_prefix = (char *)(uintptr_t) "player:b";
+    const list_response *page = list(f, &request);
+    assert_int_equal(page->n_events, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(page->events[i]->entity, "player:bob");
+    request = from(page);
+    assert_int_equal(list(f, &request)->n_events, 0);
+    request = from(NULL);
+    request.n_kinds = 1;
+    request.kinds = (Holdfast__V1__EventKind *)(uintptr_t)sessions;
+    assert_int_equal(list(f, &request)->n_events, 1);
+    request.entity_prefix = (char *)(uintptr_t) "player:b";
+    assert_int_equal(list(f, &request)->n_events, 0);
+}
+
+static void pages_have_each_event_once_and_in_order(void **state)
+{
+    struct fixture *f = *state;
+    const list_response *page = NULL;
+    uint64_t next = 1;
+    char seq[2 * EVENT_PLACE_BYTES + 1] = "";
+
+    for (int i = 0; i < 25; i++)
+        assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    fixture_next_epoch(f);
+    for (int i = 0; i < 5; i++)
+        assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    fixture_restart(f);
+    fixture_evict(f, 0);
+    do {
+        list_request request = from(page);
+        request.limit = 7;
+        page = list(f, &request);
+        assert_true(page->n_events <= 7 && !page->gap);
+        for (size_t i = 0; i < page->n_events; i++) {
+            assert_int_equal(page->events[i]->ledger->seq, next++);
+            assert_true(strcmp(seq, page->events[i]->seq) < 0);
+            snprintf(seq, sizeof seq, "%s", page->events[i]->seq);
+        }
+    } while (page->more);
+    assert_int_equal(next, 31);
+}
+
+static void what_is_too_old_goes_and_readers_are_told(void **state)
+{
+    struct fixture *f = *state;
+    const list_response *start = list_after(f, NULL);
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    const list_response *one = list_after(f, start);
+    f->now_ms += DAY_MS;
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    assert_int_equal(log_of(f)->count, 2);
+    (void)fixture_pass(f, 5 * DAY_MS);
+    assert_int_equal(log_of(f)->count, 2);
+    (void)fixture_pass(f, DAY_MS + 60000);
+    assert_int_equal(log_of(f)->count, 1);
+    const list_response *page = list_after(f, start);
+    assert_true(page->gap);
+    assert_int_equal(page->n_events, 1);
+    assert_int_equal(page->events[0]->ledger->seq, 2);
+    assert_false(list_after(f, NULL)->gap); /* It has missed nothing that it was promised. */
+    page = list_after(f, one);              /* Nothing that it lacks is gone. */
+    assert_false(page->gap);
+    assert_int_equal(page->n_events, 1);
+    (void)fixture_pass(f, DAY_MS);
+    assert_int_equal(log_of(f)->count, 0);
+    assert_true(list_after(f, one)->gap);
+    fixture_restart(f);
+    page = list_after(f, one);
+    assert_true(page->gap);
+    page = list_after(f, page);
+    assert_false(page->gap);
+    assert_int_equal(fixture_pass(f, DAY_MS), 0); /* An idle shard writes nothing. */
+}
+
+static void what_is_too_many_goes_a_page_at_a_time(void **state)
+{
+    struct fixture *f = *state;
+    const list_response *start = list_after(f, NULL);
+
+    define_retention(f, 20, (int64_t)(30 * DAY_MS), 1000);
+    assert_int_equal(log_of(f)->events_max, 1000);
+    for (int i = 0; i < 2600; i++) {
+        assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+        arena_reset(&f->arena);
+    }
+    uint64_t before = log_of(f)->count;
+    assert_true(before >= 2600);
+    assert_true(fixture_pass(f, 20000) >= 4);
+    assert_int_equal(log_of(f)->count, 1000);
+    start = list_after(f, NULL);
+    assert_int_equal(start->events[0]->ledger->seq, 1601);
+    assert_int_equal(start->n_events, 1000);
+    define_retention(f, 30, 60000, 100000000);
+    (void)fixture_pass(f, 90000);
+    assert_int_equal(log_of(f)->count, 0);
+    define_retention(f, 40, 0, 0); /* Deleted: the default holds. */
+    assert_int_equal(log_of(f)->keep_ms, EVENT_KEEP_MS_DEFAULT);
+    assert_int_equal(log_of(f)->events_max, EVENTS_MAX_DEFAULT);
+}
+
+static void places_of_another_life_are_a_gap(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    const list_response *page = list_after(f, NULL);
+    list_request request = from(page);
+    request.life++;
+    page = list(f, &request);
+    assert_true(page->gap);
+    assert_int_equal(page->n_events, 1);
+    request = from(page);
+    request.after.data[0] = 0xff; /* Beyond all that was ever committed here. */
+    page = list(f, &request);
+    assert_true(page->gap);
+    assert_int_equal(page->n_events, 1);
+}
+
+static void an_event_that_cannot_be_read_is_a_gap_and_is_replaced(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__RepairRowRequest repair = HOLDFAST__V1__REPAIR_ROW_REQUEST__INIT;
+    struct event_place place;
+    struct row_key key;
+
+    for (int i = 0; i < 3; i++)
+        assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    place = (struct event_place){ f->epoch, f->counter - 1, 0 };
+    event_row_key(&key, &place);
+    state_begin(applier_state(f->applier));
+    state_put(applier_state(f->applier), row_key_slice(&key), SLICE_LITERAL("\x01\x02"));
+    state_commit(applier_state(f->applier));
+    const list_response *page = list_after(f, NULL);
+    assert_true(page->gap);
+    assert_int_equal(page->n_events, 2);
+    assert_non_null(applier_take_damage(f->applier));
+    repair.reason = (char *)(uintptr_t) "disk";
+    repair.shard = f->shard;
+    repair.key = arena_zalloc(&f->arena, 2 * key.size + 1);
+    hex_print(key.bytes, key.size, repair.key);
+    const Holdfast__V1__RepairRowResponse *told =
+        fixture_mutate(f, METHOD_REPAIR_ROW, &repair.base);
+    assert_non_null(told);
+    assert_int_equal(told->row->outcome, HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_REPLACED);
+    page = list_after(f, NULL);
+    assert_true(page->gap);
+    assert_int_equal(page->n_events, 2);
+    assert_null(applier_take_damage(f->applier));
+    assert_int_equal(log_of(f)->count, 3);
+}
+
+static void a_request_past_a_limit_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    list_request request = from(NULL);
+
+    request.limit = 1001;
+    assert_null(fixture_read(f, METHOD_LIST_SHARD_EVENTS, &request.base));
+    assert_string_equal(f->error->field, "limit");
+    assert_string_equal(f->error->value, "1001");
+    request.limit = 1;
+    request.after = (ProtobufCBinaryData){ 3, (uint8_t *)(uintptr_t) "abc" };
+    assert_null(fixture_read(f, METHOD_LIST_SHARD_EVENTS, &request.base));
+    assert_string_equal(f->error->field, "after");
+}
+
+/* Their logs must come to the same rows as before. */
+static void below_their_apply_version_there_are_none(void **state)
+{
+    struct fixture *f = *state;
+
+    applier_set_version_max(f->applier, EVENT_APPLY_VERSION - 1);
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    assert_int_equal(log_of(f)->count, 0);
+    assert_int_equal(list_after(f, NULL)->n_events, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FIXTURE_TEST(a_change_and_its_event_are_committed_together),
+        FIXTURE_TEST(what_is_refused_is_no_event),
+        FIXTURE_TEST(sessions_begin_and_end),
+        FIXTURE_TEST(an_edge_that_changes_is_an_event),
+        FIXTURE_TEST(a_version_of_a_definition_is_an_event_of_one_shard),
+        FIXTURE_TEST(filters_leave_out_and_the_place_goes_on),
+        FIXTURE_TEST(pages_have_each_event_once_and_in_order),
+        FIXTURE_TEST(what_is_too_old_goes_and_readers_are_told),
+        FIXTURE_TEST(what_is_too_many_goes_a_page_at_a_time),
+        FIXTURE_TEST(places_of_another_life_are_a_gap),
+        FIXTURE_TEST(an_event_that_cannot_be_read_is_a_gap_and_is_replaced),
+        FIXTURE_TEST(a_request_past_a_limit_is_refused),
+        FIXTURE_TEST(below_their_apply_version_there_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

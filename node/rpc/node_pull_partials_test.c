@@ -1,0 +1,134 @@
+/* PullPartials of a node that owns very many homes: more than memory keeps ranges apart. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "idl/method.h"
+#include "node/core/top/pull_item.h"
+#include "node/rpc/fixture_edges.h"
+
+#define HOMES   1024u
+#define TARGETS 300u
+
+struct world {
+    struct fixture f;
+    struct source_dot after[HOMES];
+    uint32_t first; /* Home that is asked for first. */
+    uint32_t items, more, parts;
+};
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    char target[16];
+
+    fixture_init_shard(&w->f, 0, HOMES);
+    fixture_define_favorites(&w->f);
+    for (uint32_t i = 0; i < TARGETS; i++) {
+        snprintf(target, sizeof target, "t%u", i);
+        assert_non_null(fixture_favorite(&w->f, "ann", target));
+    }
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    fixture_deinit(&w->f);
+    free(w);
+    return 0;
+}
+
+/* All homes ask, and log what they are told. */
+static void pull(struct world *w)
+{
+    Holdfast__Internal__V1__PullPartialsRequest request =
+        HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
+    struct buf homes = { 0 };
+    struct pull_part part;
+    struct pull_item item;
+
+    for (uint32_t i = 0; i < HOMES; i++) {
+        uint32_t home = (w->first + i) % HOMES;
+        pull_home_encode(&(struct pull_home){ home, w->after[home] }, &homes);
+    }
+    request.homes = (ProtobufCBinaryData){ homes.size, homes.data };
+    const Holdfast__Internal__V1__PullPartialsResponse *response =
+        fixture_read(&w->f, METHOD_PULL_PARTIALS, &request.base);
+    buf_deinit(&homes);
+    assert_non_null(response);
+    w->items = w->more = w->parts = 0;
+    struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
+    while (pull_part_next(&reader, &part)) {
+        struct reader items = reader_from(part.items);
+        w->parts++;
+        w->more += part.more;
+        while (pull_item_next(&items, &item)) {
+            assert_int_equal(target_home(item.collection, item.target, HOMES), part.home);
+            assert_true(source_dot_is_above(item.dot, w->after[part.home]));
+            w->items++;
+        }
+        assert_false(items.bad);
+        w->after[part.home] = part.to;
+    }
+    assert_false(reader.bad);
+    w->first = (w->first + PULL_LOOKS_MAX) % HOMES;
+}
+
+static void every_home_is_told_in_the_end(void **state)
+{
+    struct world *w = *state;
+    uint32_t items = 0, rounds = 0;
+
+    do {
+        pull(w);
+        assert_int_equal(w->parts, HOMES);
+        items += w->items;
+        rounds++;
+        assert_true(rounds <= TARGETS);
+    } while (w->more > 0);
+    assert_int_equal(items, TARGETS);
+    pull(w);
+    uint64_t loads = w->f.need_rounds;
+    pull(w);
+    assert_int_equal(w->items, 0);
+    assert_int_equal(w->f.need_rounds, loads); /* Where nothing changed, nothing is loaded. */
+    assert_non_null(fixture_favorite(&w->f, "bob", "t7"));
+    assert_non_null(fixture_unfavorite(&w->f, "ann", "t8"));
+    pull(w);
+    assert_int_equal(w->items, 2);
+    assert_int_equal(w->more, 0);
+}
+
+/* A row that cannot be read, or one that a repair has made again, hides nothing. */
+static void what_cannot_be_read_of_a_home_hides_no_change(void **state)
+{
+    struct world *w = *state;
+    uint32_t home = target_home(7, slice_from_text("t7"), HOMES);
+    const uint8_t nonsense = 0;
+    struct row_key key;
+    uint32_t rounds = 0;
+
+    do
+        pull(w);
+    while (w->more > 0 && rounds++ < TARGETS);
+    assert_non_null(fixture_favorite(&w->f, "bob", "t7"));
+    row_key_newest(&key, home);
+    state_begin(applier_state(w->f.applier));
+    state_put(applier_state(w->f.applier), row_key_slice(&key), (struct slice){ &nonsense, 1 });
+    state_commit(applier_state(w->f.applier));
+    pull(w);
+    assert_int_equal(w->items, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_home_is_told_in_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_read_of_a_home_hides_no_change, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+/* EventService/Poll over shards of the test's making. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/events.pb-c.h"
+#include "idl/error_code.h"
+#include "router/core/event_cursor.h"
+#include "router/rpc/fake_cluster.h"
+#include "router/rpc/router.h"
+#include "runtime/base/check.h"
+#include "runtime/base/hex.h"
+
+#define SHARDS     4u
+#define LIFE       7u
+#define EVENTS_MAX 8u
+
+struct fixture {
+    struct loop *loop;
+    struct fake_cluster fake;
+    struct router router;
+    struct request request;
+    struct arena arena;
+    unsigned answers;
+    uint32_t first; /* Of the calls to nodes: that to shard 0. */
+    Holdfast__V1__ErrorCode code;
+    Holdfast__V1__PollResponse *page;
+};
+
+static void reply(struct request *request, const ProtobufCMessage *response)
+{
+    struct fixture *f = request->origin;
+    size_t size = protobuf_c_message_get_packed_size(response);
+    uint8_t *bytes = mem_zalloc(size + 1);
+
+    (void)protobuf_c_message_pack(response, bytes);
+    f->page = holdfast__v1__poll_response__unpack(NULL, size, bytes);
+    free(bytes);
+    f->answers++;
+}
+
+static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
+{
+    struct fixture *f = request->origin;
+
+    f->code = detail->code;
+    f->answers++;
+}
+
+static const struct request_door door = { .reply = reply, .fail = fail_request };
+
+static int setup(void **state)
+{
+    static const struct log silent = { .level_min = LOG_ERROR + 1 };
+    struct fixture *f = mem_zalloc(sizeof *f);
+    struct router_options options = { .cluster = "test", .log = &silent, .in_flight_max = 10 };
+
+    CHECK(loop_new(&f->loop) == ERR_OK);
+    fake_cluster_init(&f->fake, SHARDS);
+    options.loop = f->loop;
+    options.map = f->fake.map;
+    options.port = fake_cluster_port(&f->fake);
+    options.caller = caller_new(&(struct caller_options){
+        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
+    router_init(&f->router, &options);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    if (f->answers == 0) /* Of a test that has failed. */
+        router_cancel(&f->router, &f->request);
+    if (f->page != NULL)
+        holdfast__v1__poll_response__free_unpacked(f->page, NULL);
+    caller_free(f->router.options.caller);
+    router_deinit(&f->router);
+    fake_cluster_deinit(&f->fake);
+    arena_deinit(&f->arena);
+    loop_free(f->loop);
+    free(f);
+    return 0;
+}
+
+/* The message and the page before live as long as the test. */
+static void poll(struct fixture *f, uint32_t page_size, uint32_t wait_ms)
+{
+    Holdfast__V1__PollRequest *message = arena_zalloc(&f->arena, sizeof *message);
+
+    holdfast__v1__poll_request__init(message);
+    message->page_size = page_size;
+    if (f->page != NULL) {
+        message->cursor = arena_printf(&f->arena, "%s", f->page->next_cursor);
+        holdfast__v1__poll_response__free_unpacked(f->page, NULL);
+    }
+    f->page = NULL;
+    f->answers = 0;
+    f->first = f->fake.call_count;
+    f->request = (struct request){ .door = &door,
+                                   .origin = f,
+                                   .method = method_find(METHOD_POLL),
+                                   .message = &message->base,
+                                   .arena = &f->arena,
+                                   .deadline_ms = loop_now_ms(f->loop) + wait_ms,
+                                   .scopes = SCOPES_ALL,
+                                   .peer = "test" };
+    router_dispatch(&f->router, &f->request);
+}
+
+/* The events `first` to `last` of a shard: numbers in the last byte of a place. */
+struct said {
+    uint8_t first, last;
+    bool more, gap;
+};
+
+/* The place of the call that asks that shard, and what it asks; to be freed. */
+static uint32_t call_of(struct fixture *f, uint32_t shard,
+                        Holdfast__Internal__V1__ListShardEventsRequest **ret_asked)
+{
+    for (uint32_t i = f->first; i < f->fake.call_count; i++) {
+        struct slice body = f->fake.calls[i].body;
+        *ret_asked =
+            holdfast__internal__v1__list_shard_events_request__unpack(NULL, body.size, body.data);
+        assert_non_null(*ret_asked);
+        if ((*ret_asked)->shard == shard)
+            return i;
+        holdfast__internal__v1__list_shard_events_request__free_unpacked(*ret_asked, NULL);
+    }
+    fail_msg("shard %u is not asked", shard);
+    return 0;
+}
+
+/* Answers the call of that shard, which knows the events up to `known`; 0: it knows nothing. */
+static void shard_says(struct fixture *f, uint32_t shard, uint8_t known, struct said said)
+{
+    Holdfast__Internal__V1__ListShardEventsResponse answer =
+        HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_RESPONSE__INIT;
+    Holdfast__V1__Event events[EVENTS_MAX], *list[EVENTS_MAX];
+    char seqs[EVENTS_MAX][2 * EVENT_PLACE_BYTES + 1];
+    uint8_t place[EVENT_PLACE_BYTES] = { 0 };
+    uint8_t bytes[2048];
+
+    Holdfast__Internal__V1__ListShardEventsRequest *asked;
+    uint32_t call = call_of(f, shard, &asked);
+    assert_int_equal(asked->after.len, known > 0 ? EVENT_PLACE_BYTES : 0);
+    assert_int_equal(known > 0 ? asked->after.data[EVENT_PLACE_BYTES - 1] : 0, known);
+    assert_int_equal(asked->life, known > 0 ? LIFE : 0);
+    holdfast__internal__v1__list_shard_events_request__free_unpacked(asked, NULL);
+    for (uint8_t i = said.first; i <= said.last && said.last > 0; i++) {
+        size_t at = answer.n_events++;
+        holdfast__v1__event__init(&events[at]);
+        place[EVENT_PLACE_BYTES - 1] = i;
+        hex_print(place, sizeof place, seqs[at]);
+        events[at].seq = seqs[at];
+        events[at].shard = shard;
+        list[at] = &events[at];
+    }
+    place[EVENT_PLACE_BYTES - 1] = said.last > 0 ? said.last : known;
+    answer.events = list;
+    answer.life = LIFE;
+    answer.next = (ProtobufCBinaryData){ sizeof place, place };
+    answer.more = said.more;
+    answer.gap = said.gap;
+    size_t size = holdfast__internal__v1__list_shard_events_response__pack(&answer, bytes);
+    fake_cluster_answer(&f->fake, call, WIRE_OK, (struct slice){ bytes, size });
+}
+
+static void a_page_has_the_events_of_all_shards_and_the_next_one_goes_on(void **state)
+{
+    struct fixture *f = *state;
+
+    poll(f, 100, 5000);
+    assert_int_equal(f->fake.call_count, SHARDS);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, i, 0, (struct said){ 1, 2, false, false });
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->page->n_events, 2 * SHARDS);
+    assert_false(f->page->more);
+    poll(f, 100, 5000);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, i, 2, (struct said){ 3, 3, i == 1, i == 2 });
+    assert_int_equal(f->page->n_events, SHARDS);
+    assert_true(f->page->more);
+    assert_int_equal(f->page->n_gaps, 1);
+    assert_int_equal(f->page->gaps[0]->shard, 2);
+}
+
+/* And the shard that came short comes first in the next one. */
+static void what_has_no_room_is_told_in_the_next_page(void **state)
+{
+    struct fixture *f = *state;
+
+    poll(f, 3, 5000);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, i, 0, (struct said){ 1, i == 1 ? 2 : 1, false, i >= 2 });
+    assert_int_equal(f->page->n_events, 3);
+    assert_true(f->page->more);
+    assert_int_equal(f->page->n_gaps, 0); /* They are told with those shards' events. */
+    poll(f, 3, 5000);
+    shard_says(f, 0, 1, (struct said){ 0 });
+    shard_says(f, 1, 2, (struct said){ 0 });
+    shard_says(f, 2, 0, (struct said){ 1, 1, false, true });
+    shard_says(f, 3, 0, (struct said){ 1, 1, false, true });
+    assert_int_equal(f->page->n_events, 2);
+    assert_int_equal(f->page->events[0]->shard, 2);
+    assert_int_equal(f->page->n_gaps, 2);
+    assert_false(f->page->more);
+    poll(f, 1, 5000); /* Of an answer with two events the first alone has room. */
+    shard_says(f, 0, 1, (struct said){ 2, 3, false, false });
+    for (uint32_t i = 1; i < SHARDS; i++)
+        shard_says(f, i, i == 1 ? 2 : 1, (struct said){ 0 });
+    assert_int_equal(f->page->n_events, 1);
+    assert_true(f->page->more);
+    poll(f, 1, 5000);
+    shard_says(f, 0, 2, (struct said){ 3, 3, false, false });
+    for (uint32_t i = 1; i < SHARDS; i++)
+        shard_says(f, i, i == 1 ? 2 : 1, (struct said){ 0 });
+    assert_int_equal(f->page->n_events, 1);
+    assert_false(f->page->more);
+}
+
+static bool is_answered(void *user)
+{
+    return ((const struct fixture *)user)->answers > 0;
+}
+
+static void a_shard_that_is_silent_keeps_its_place(void **state)
+{
+    struct fixture *f = *state;
+
+    fake_cluster_set_owner(&f->fake, 2, 2, 2);
+    f->fake.down[2] = true;
+    poll(f, 100, 300);
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        if (i != 2)
+            shard_says(f, i, 0, (struct said){ 1, 1, false, false });
+    }
+    (void)loop_run_until(f->loop, is_answered, f, 5000);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->page->n_unreachable_shards, 1);
+    assert_int_equal(f->page->unreachable_shards[0], 2);
+    f->fake.down[2] = false;
+    poll(f, 100, 5000);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, i, i == 2 ? 0 : 1, (struct said){ 0 });
+    assert_int_equal(f->page->n_unreachable_shards, 0);
+}
+
+static void no_answer_at_all_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+
+    f->fake.down[1] = true;
+    poll(f, 100, 300);
+    (void)loop_run_until(f->loop, is_answered, f, 5000);
+    assert_int_equal(f->answers, 1);
+    assert_true(f->code == CODE(UNAVAILABLE) || f->code == CODE(DEADLINE_EXCEEDED));
+}
+
+static void a_caller_that_goes_away_asks_no_longer(void **state)
+{
+    struct fixture *f = *state;
+
+    poll(f, 100, 5000);
+    shard_says(f, 0, 0, (struct said){ 1, 1, false, false });
+    router_cancel(&f->router, &f->request);
+    assert_int_equal(f->code, CODE(CANCELED));
+    for (uint32_t i = 1; i < SHARDS; i++)
+        assert_true(f->fake.calls[i].cancelled);
+}
+
+static void an_answer_that_cannot_be_read_is_a_bug(void **state)
+{
+    struct fixture *f = *state;
+
+    poll(f, 100, 5000);
+    fake_cluster_answer(&f->fake, 1, WIRE_OK, SLICE_LITERAL("\xff\xff"));
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->code, CODE(INTERNAL));
+}
+
+#define POLL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        POLL_TEST(a_page_has_the_events_of_all_shards_and_the_next_one_goes_on),
+        POLL_TEST(what_has_no_room_is_told_in_the_next_page),
+        POLL_TEST(a_shard_that_is_silent_keeps_its_place),
+        POLL_TEST(no_answer_at_all_is_an_error),
+        POLL_TEST(a_caller_that_goes_away_asks_no_longer),
+        POLL_TEST(an_answer_that_cannot_be_read_is_a_bug),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,388 @@
+/* GetTop over shards of the test's making. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "holdfast/internal/v1/top.pb-c.h"
+#include "holdfast/v1/favorites.pb-c.h"
+#include "idl/error_code.h"
+#include "router/rpc/fake_cluster.h"
+#include "router/rpc/router.h"
+#include "router/rpc/top_gather.h"
+#include "runtime/base/check.h"
+
+#define SHARDS   4u
+#define ASKS_MAX 80u
+#define NOW_MS   50000
+
+/* One request and what came of it. */
+struct one {
+    struct request request;
+    struct arena arena;
+    unsigned answers;
+    Holdfast__V1__ErrorCode code;
+    char places[128];
+    size_t count;
+    int64_t from_ms, to_ms;
+    bool stale;
+};
+
+struct fixture {
+    struct loop *loop;
+    struct fake_cluster fake;
+    struct router router;
+    struct one asks[ASKS_MAX];
+    unsigned used;
+};
+
+static void reply(struct request *request, const ProtobufCMessage *response)
+{
+    const Holdfast__V1__GetTopResponse *top = (const void *)response;
+    struct one *one = request->origin;
+
+    one->answers++;
+    one->count = top->n_entries;
+    one->from_ms = top->as_of_from_ms;
+    one->to_ms = top->as_of_to_ms;
+    one->stale = top->stale;
+    for (size_t i = 0; i < top->n_entries; i++)
+        snprintf(one->places + strlen(one->places), sizeof one->places - strlen(one->places),
+                 "%s%s %llu", i > 0 ? " " : "", top->entries[i]->target_id,
+                 (unsigned long long)top->entries[i]->count);
+}
+
+static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
+{
+    struct one *one = request->origin;
+
+    one->answers++;
+    one->code = detail->code;
+}
+
+static const struct request_door door = { .reply = reply, .fail = fail_request };
+
+static int setup(void **state)
+{
+    static const struct log silent = { .level_min = LOG_ERROR + 1 };
+    struct fixture *f = mem_zalloc(sizeof *f);
+    struct router_options options = { .cluster = "test",
+                                      .log = &silent,
+                                      .in_flight_max = 100,
+                                      .count_age_ms = 50,
+                                      .count_memo_bytes = 1u << 16 };
+
+    CHECK(loop_new(&f->loop) == ERR_OK);
+    fake_cluster_init(&f->fake, SHARDS);
+    options.loop = f->loop;
+    options.map = f->fake.map;
+    options.port = fake_cluster_port(&f->fake);
+    options.caller = caller_new(&(struct caller_options){
+        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
+    router_init(&f->router, &options);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    for (unsigned i = 0; i < f->used; i++) { /* Of a test that leaves some open, or has failed. */
+        if (f->asks[i].answers == 0)
+            router_cancel(&f->router, &f->asks[i].request);
+    }
+    caller_free(f->router.options.caller);
+    router_deinit(&f->router);
+    fake_cluster_deinit(&f->fake);
+    for (unsigned i = 0; i < f->used; i++)
+        arena_deinit(&f->asks[i].arena);
+    loop_free(f->loop);
+    free(f);
+    return 0;
+}
+
+#define TOP_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+struct wish {
+    const char *collection, *window;
+    uint32_t limit;   /* 0: absent. */
+    uint32_t wait_ms; /* 0: 5000. */
+};
+
+static struct one *get(struct fixture *f, const struct wish *wish)
+{
+    CHECK(f->used < ASKS_MAX);
+    struct one *one = &f->asks[f->used++];
+    Holdfast__V1__GetTopRequest *message = arena_zalloc(&one->arena, sizeof *message);
+
+    holdfast__v1__get_top_request__init(message);
+    message->collection = text_lend(wish->collection != NULL ? wish->collection : "");
+    message->window = text_lend(wish->window != NULL ? wish->window : "");
+    message->_limit_case = wish->limit > 0;
+    message->limit = wish->limit;
+    one->request = (struct request){ .door = &door,
+                                     .origin = one,
+                                     .method = method_find(METHOD_GET_TOP),
+                                     .message = &message->base,
+                                     .arena = &one->arena,
+                                     .deadline_ms = loop_now_ms(f->loop) +
+                                                    (wish->wait_ms > 0 ? wish->wait_ms : 5000),
+                                     .scopes = SCOPES_ALL,
+                                     .peer = "test" };
+    router_dispatch(&f->router, &one->request);
+    return one;
+}
+
+static struct one *get_all(struct fixture *f)
+{
+    return get(f, &(struct wish){ .window = "all", .limit = 3 });
+}
+
+struct said {
+    uint64_t count; /* Of the target that is named after the shard; 0: there is none. */
+    uint64_t number;
+    int64_t pulled_ms;
+};
+
+/* What call `place` is answered with. Checks that it asks for the shard and for so many places. */
+static void shard_says(struct fixture *f, uint32_t place, uint32_t limit, const struct said *said)
+{
+    Holdfast__Internal__V1__GetShardTopResponse answer =
+        HOLDFAST__INTERNAL__V1__GET_SHARD_TOP_RESPONSE__INIT;
+    Holdfast__V1__TopEntry entry = HOLDFAST__V1__TOP_ENTRY__INIT, *list[] = { &entry };
+    struct slice body = f->fake.calls[place].body;
+    char name[8];
+    uint8_t bytes[256];
+
+    Holdfast__Internal__V1__GetShardTopRequest *asked =
+        holdfast__internal__v1__get_shard_top_request__unpack(NULL, body.size, body.data);
+    assert_non_null(asked);
+    assert_int_equal(asked->shard, place % SHARDS);
+    assert_int_equal(asked->limit, limit);
+    snprintf(name, sizeof name, "t%u", asked->shard);
+    holdfast__internal__v1__get_shard_top_request__free_unpacked(asked, NULL);
+    entry.target_id = name;
+    entry.count = said->count;
+    answer.entries = list;
+    answer.n_entries = said->count > 0;
+    answer.collection_number = said->number;
+    answer.pulled_ms = said->pulled_ms;
+    answer.at_ms = NOW_MS + place % SHARDS;
+    size_t size = holdfast__internal__v1__get_shard_top_response__pack(&answer, bytes);
+    fake_cluster_answer(&f->fake, place, WIRE_OK, (struct slice){ bytes, size });
+}
+
+/* All shards of the gather whose first call is `from`: 1, 2, 3 and 4 times `first`. */
+static void all_say(struct fixture *f, uint32_t from, uint32_t limit, uint64_t first)
+{
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, from + i, limit,
+                   &(struct said){ first * (i + 1), 9, NOW_MS - 1000 + (int64_t)i });
+}
+
+static bool pause_over(void *user)
+{
+    (void)user;
+    return false;
+}
+
+static void rest(struct fixture *f, uint32_t ms)
+{
+    (void)loop_run_until(f->loop, pause_over, NULL, ms);
+}
+
+static void a_list_is_that_of_all_shards_and_is_kept_for_a_second(void **state)
+{
+    struct fixture *f = *state;
+
+    struct one *first = get_all(f);
+    assert_int_equal(f->fake.call_count, SHARDS);
+    all_say(f, 0, 10, 1);
+    assert_int_equal(first->answers, 1);
+    assert_string_equal(first->places, "t3 4 t2 3 t1 2");
+    assert_int_equal(first->from_ms, NOW_MS - 1000);
+    assert_int_equal(first->to_ms, NOW_MS + 3);
+    assert_false(first->stale);
+    struct one *again = get(f, &(struct wish){ .window = "all", .limit = 10 });
+    assert_int_equal(again->answers, 1);
+    assert_int_equal(again->count, 4); /* Gathered for ten places. */
+    assert_int_equal(f->fake.call_count, SHARDS);
+    rest(f, TOP_AGE_MS + 50);
+    struct one *later = get_all(f);
+    assert_int_equal(f->fake.call_count, 2 * SHARDS);
+    all_say(f, SHARDS, 10, 2);
+    assert_string_equal(later->places, "t3 8 t2 6 t1 4");
+}
+
+static void requests_for_one_list_share_a_gather(void **state)
+{
+    struct fixture *f = *state;
+
+    struct one *a = get_all(f), *b = get_all(f);
+    struct one *day = get(f, &(struct wish){ .window = "24h", .limit = 3 });
+    struct one *more = get(f, &(struct wish){ .window = "all" }); /* A hundred. */
+    struct one *other = get(f, &(struct wish){ .collection = "likes", .window = "all" });
+    assert_int_equal(f->fake.call_count, 4 * SHARDS);
+    all_say(f, 0, 10, 1);
+    assert_int_equal(a->answers, 1);
+    assert_int_equal(b->answers, 1);
+    assert_int_equal(day->answers + more->answers + other->answers, 0);
+    all_say(f, SHARDS, 10, 1);
+    all_say(f, 2 * SHARDS, 100, 1);
+    all_say(f, 3 * SHARDS, 100, 1);
+    assert_int_equal(day->answers + more->answers + other->answers, 3);
+    assert_int_equal(more->count, 4);
+}
+
+/* One silent shard ages every list, and the answer says so. */
+static void a_silent_shard_makes_what_was_known_stale(void **state)
+{
+    struct fixture *f = *state;
+
+    struct one *first = get_all(f);
+    all_say(f, 0, 10, 1);
+    assert_false(first->stale);
+    rest(f, TOP_AGE_MS + 50);
+    struct one *stale = get_all(f), *unknown = get(f, &(struct wish){ .window = "7d" });
+    for (uint32_t i = 0; i < SHARDS - 1; i++)
+        shard_says(f, SHARDS + i, 10, &(struct said){ 9, 9, NOW_MS });
+    rest(f, 2100);
+    for (uint32_t place = SHARDS; place < f->fake.call_count; place++) {
+        if (f->fake.calls[place].open)
+            fake_cluster_fail(&f->fake, place, ERR_TIMEOUT);
+    }
+    rest(f, 50);
+    assert_int_equal(stale->answers, 1);
+    assert_true(stale->stale);
+    assert_string_equal(stale->places, "t3 4 t2 3 t1 2"); /* Nothing of a part of the shards. */
+    assert_int_equal(stale->from_ms, NOW_MS - 1000);
+    assert_int_equal(unknown->answers, 1);
+    assert_true(unknown->code == CODE(UNAVAILABLE) || unknown->code == CODE(DEADLINE_EXCEEDED));
+}
+
+/* Every shard answers, and one has not been pulled from for a while. */
+static void a_source_that_is_not_pulled_makes_a_list_stale(void **state)
+{
+    struct fixture *f = *state;
+
+    struct one *one = get_all(f);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, i, 10,
+                   &(struct said){ i + 1, 9, i == 2 ? NOW_MS + 3 - TOP_FRESH_MS : NOW_MS });
+    assert_false(one->stale);
+    rest(f, TOP_AGE_MS + 50);
+    one = get_all(f);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, SHARDS + i, 10,
+                   &(struct said){ i + 1, 9, i == 2 ? NOW_MS + 2 - TOP_FRESH_MS : NOW_MS });
+    assert_true(one->stale);
+    assert_int_equal(one->from_ms, NOW_MS + 2 - TOP_FRESH_MS);
+    assert_string_equal(one->places, "t3 4 t2 3 t1 2"); /* It is told all the same. */
+}
+
+static void a_new_owner_that_has_not_pulled_is_waited_for(void **state)
+{
+    struct fixture *f = *state;
+
+    struct one *one = get_all(f);
+    shard_says(f, 0, 10, &(struct said){ 1, 9, NOW_MS });
+    shard_says(f, 1, 10, &(struct said){ 1, 9, 0 });
+    assert_int_equal(one->code, CODE(UNAVAILABLE));
+    assert_true(f->fake.calls[2].cancelled);
+    assert_true(f->fake.calls[3].cancelled);
+}
+
+static void two_lives_of_a_collection_are_not_merged(void **state)
+{
+    struct fixture *f = *state;
+
+    struct one *one = get_all(f);
+    shard_says(f, 0, 10, &(struct said){ 1, 9, NOW_MS });
+    shard_says(f, 1, 10, &(struct said){ 1, 10, NOW_MS });
+    assert_int_equal(one->code, CODE(UNAVAILABLE));
+    one = get_all(f);
+    fake_cluster_answer(&f->fake, SHARDS, WIRE_OK, SLICE_LITERAL("\xff\xff"));
+    assert_int_equal(one->code, CODE(INTERNAL));
+}
+
+static void a_caller_that_goes_takes_its_gather_along(void **state)
+{
+    struct fixture *f = *state;
+
+    struct one *a = get_all(f), *b = get_all(f);
+    router_cancel(&f->router, &a->request);
+    assert_int_equal(a->code, CODE(CANCELED));
+    assert_true(f->fake.calls[0].open);
+    router_cancel(&f->router, &b->request);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        assert_true(f->fake.calls[i].cancelled);
+    struct one *c = get_all(f); /* And a new one begins. */
+    all_say(f, SHARDS, 10, 1);
+    assert_int_equal(c->count, 3);
+}
+
+static void a_deadline_ends_the_request_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    struct one *patient = get_all(f);
+    struct one *hasty = get(f, &(struct wish){ .window = "all", .limit = 3, .wait_ms = 40 });
+    rest(f, 100);
+    assert_int_equal(hasty->code, CODE(UNAVAILABLE));
+    assert_int_equal(patient->answers, 0);
+    all_say(f, 0, 10, 1);
+    assert_int_equal(patient->count, 3);
+}
+
+/* What was asked for longest ago makes room, but not while it is gathered. */
+static void so_many_lists_are_kept(void **state)
+{
+    struct fixture *f = *state;
+    char names[TOP_LISTS_MAX + 2][8];
+
+    for (uint32_t i = 0; i < TOP_LISTS_MAX + 2; i++)
+        snprintf(names[i], sizeof names[i], "c%u", i);
+    for (uint32_t i = 0; i < TOP_LISTS_MAX; i++)
+        assert_int_equal(get(f, &(struct wish){ .collection = names[i] })->answers, 0);
+    struct one *one = get(f, &(struct wish){ .collection = names[TOP_LISTS_MAX] });
+    assert_int_equal(one->code, CODE(THROTTLED));
+    all_say(f, 0, 100, 1);
+    one = get(f, &(struct wish){ .collection = names[TOP_LISTS_MAX + 1] });
+    assert_int_equal(one->answers, 0);
+    assert_int_equal(f->fake.call_count, (TOP_LISTS_MAX + 1) * SHARDS);
+}
+
+static void what_is_no_wish_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(get(f, &(struct wish){ .window = "1y" })->code, CODE(INVALID_ARGUMENT));
+    assert_int_equal(get(f, &(struct wish){ .limit = TOP_LIMIT_MAX + 1 })->code,
+                     CODE(INVALID_ARGUMENT));
+    assert_int_equal(get(f, &(struct wish){ .collection = "No Name" })->code,
+                     CODE(INVALID_ARGUMENT));
+    assert_int_equal(f->fake.call_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TOP_TEST(a_list_is_that_of_all_shards_and_is_kept_for_a_second),
+        TOP_TEST(requests_for_one_list_share_a_gather),
+        TOP_TEST(a_silent_shard_makes_what_was_known_stale),
+        TOP_TEST(a_source_that_is_not_pulled_makes_a_list_stale),
+        TOP_TEST(a_new_owner_that_has_not_pulled_is_waited_for),
+        TOP_TEST(two_lives_of_a_collection_are_not_merged),
+        TOP_TEST(a_caller_that_goes_takes_its_gather_along),
+        TOP_TEST(a_deadline_ends_the_request_alone),
+        TOP_TEST(so_many_lists_are_kept),
+        TOP_TEST(what_is_no_wish_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

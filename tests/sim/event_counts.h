@@ -1,0 +1,11 @@
+/* event_counts: what runs with readers of events count (event.h); part of SIM_REACH. */
+#ifndef TESTS_SIM_EVENT_COUNTS_H
+#define TESTS_SIM_EVENT_COUNTS_H
+
+/* clang-format off */
+#define EVENT_REACH(X)                                                                             \
+    X(events_of_ledgers) X(events_of_edges) X(events_of_sessions) X(events_of_definitions)          \
+    X(events_trimmed) X(events_told) X(events_pages) X(events_filtered) X(events_gaps)
+/* clang-format on */
+
+#endif

@@ -1,0 +1,135 @@
+/* Answers of ListShardEvents, held against the model as of the entry that they name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "runtime/base/check.h"
+#include "runtime/base/hex.h"
+#include "tests/sim/event_model.h"
+
+#define KIND(name) HOLDFAST__V1__EVENT_KIND__EVENT_KIND_##name
+
+typedef Holdfast__Internal__V1__ListShardEventsRequest list_request;
+typedef Holdfast__Internal__V1__ListShardEventsResponse list_response;
+
+void event_told_number(const Holdfast__V1__Event *event, uint64_t *ret_number, bool *ret_flag)
+{
+    *ret_flag = false;
+    *ret_number = 0;
+    if (event->kind == KIND(LEDGER)) {
+        *ret_number = event->ledger->seq;
+    } else if (event->kind == KIND(FAVORITE)) {
+        *ret_number = event->favorite->ver;
+        *ret_flag = event->favorite->favorited != 0;
+    } else if (event->kind == KIND(SESSION)) {
+        *ret_number = event->session->fence;
+        *ret_flag = event->session->started != 0;
+    } else if (event->kind == KIND(DEFINITION)) {
+        *ret_number = event->definition->version;
+        *ret_flag = event->definition->deleted != 0;
+    }
+}
+
+static bool passes(const list_request *request, const struct event_seen *event)
+{
+    bool kind = request->n_kinds == 0;
+
+    for (size_t i = 0; i < request->n_kinds; i++)
+        kind |= request->kinds[i] == event->kind;
+    return kind &&
+           strncmp(event->entity, request->entity_prefix, strlen(request->entity_prefix)) == 0;
+}
+
+static void check_event(const struct told *t, const Holdfast__V1__Event *event,
+                        const struct event_seen *seen)
+{
+    uint8_t wanted[EVENT_PLACE_BYTES], got[EVENT_PLACE_BYTES];
+    uint64_t number;
+    bool flag;
+
+    event_place_print(&seen->place, wanted);
+    event_told_number(event, &number, &flag);
+    if (hex_parse(slice_from_text(event->seq), sizeof got, got) != ERR_OK ||
+        memcmp(got, wanted, sizeof got) != 0)
+        told_fail(t, "an event of another entry than the next one", event->dot->counter,
+                  seen->place.counter);
+    else if (event->kind != seen->kind || number != seen->number || flag != seen->flag ||
+             strcmp(event->entity, seen->entity) != 0 || event->at_ms != (int64_t)seen->at_ms)
+        told_fail(t, "an event is told otherwise than it was written", number, seen->number);
+}
+
+/* Whether what the reader knows ends before something that was gone then. */
+static bool is_gap(const struct shard_events *shard, const struct event_place *known,
+                   uint64_t index)
+{
+    for (uint32_t i = 0; i < shard->gone; i++) {
+        const struct event_seen *event = &shard->seen[i];
+        if (event->gone_index <= index && event_place_compare(&event->place, known) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* All that the answer has to tell of, in order; it may end early if it says that there is more. */
+static void check_page(const struct told *t, struct event_place known, uint64_t index)
+{
+    const struct shard_events *shard = &events_of(t->sim)->shards[t->call->shard];
+    const list_request *request = (const void *)t->request;
+    const list_response *response = (const void *)t->response;
+    struct event_place next = { 0 };
+    size_t told = 0;
+
+    if (event_place_parse((struct slice){ response->next.data, response->next.len }, &next) !=
+        ERR_OK) {
+        told_fail(t, "the next place of events", response->next.len, EVENT_PLACE_BYTES);
+        return;
+    }
+    for (uint32_t i = 0; i < shard->count; i++) {
+        const struct event_seen *event = &shard->seen[i];
+        if (event->index > index)
+            break;
+        if ((event->gone_index > 0 && event->gone_index <= index) ||
+            event_place_compare(&event->place, &known) <= 0)
+            continue;
+        if (event_place_compare(&event->place, &next) > 0) {
+            if (!response->more)
+                told_fail(t, "events are left out, and there are no more", event->index, index);
+            break;
+        }
+        if (!passes(request, event))
+            continue;
+        if (told == response->n_events) {
+            told_fail(t, "an event is left out, of entry", event->index, 0);
+            return;
+        }
+        check_event(t, response->events[told++], event);
+    }
+    if (told != response->n_events)
+        told_fail(t, "how many events", response->n_events, told);
+    if (response->n_events > request->limit)
+        told_fail(t, "more events than asked for", response->n_events, request->limit);
+}
+
+void event_told(const struct told *t)
+{
+    const list_request *request = (const void *)t->request;
+    const list_response *response = (const void *)t->response;
+    struct shard_events *shard = &events_of(t->sim)->shards[t->call->shard];
+    uint64_t index = told_index(t);
+    struct event_place known = { 0 };
+
+    if (index == 0)
+        return;
+    bool after = event_place_parse((struct slice){ request->after.data, request->after.len },
+                                   &known) == ERR_OK;
+    bool gap = after && is_gap(shard, &known, index);
+    if ((response->gap != 0) != gap)
+        told_fail(t, "whether events are missing", response->gap != 0, gap);
+    check_page(t, known, index);
+    if (index > shard->told_index)
+        shard->told_index = index;
+    t->sim->counts.events_told += response->n_events;
+    t->sim->counts.events_pages += response->more && after;
+    t->sim->counts.events_filtered += request->n_kinds > 0 && response->n_events > 0;
+    t->sim->counts.events_gaps += gap;
+}
