@@ -1,8 +1,8 @@
 /*
  * incident_ring: the newest incidents, in order, in memory of fixed size. When it is full, the
- * oldest of whoever has most in it makes room: one key that repeats its calls overwrites its own,
- * and not what others need. Keys of systems count apart; all sessions count together, since one key
- * may have any number of them; so does what no caller asked for. Pure.
+ * oldest of the caller who has most in it makes room: one key that repeats its calls overwrites its
+ * own, and not what others need. Keys of systems count apart; all sessions count together, since
+ * one key may have any number of them; so does what no caller asked for. Pure.
  */
 #ifndef NODE_IO_VIEW_INCIDENT_RING_H
 #define NODE_IO_VIEW_INCIDENT_RING_H
