@@ -130,6 +130,7 @@ static void on_written(uv_write_t *write, int status)
     struct http_conn *conn = write->data;
 
     conn->writing = false;
+    CHECK(conn->sending_left >= conn->clear_left);
     http_waiting_drained(conn, conn->sending_left - conn->clear_left);
     conn->sending_left = conn->clear_left;
     buf_clear(&conn->sending);
@@ -601,7 +602,7 @@ static bool is_late(uint64_t since_ms, uint32_t timeout_ms, uint64_t now_ms)
 /* A client that does not read: true when it was closed for it. */
 static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
 {
-    size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp);
+    size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp) + conn->clear_left;
 
     if (left < conn->sending_left) {
         http_waiting_drained(conn, conn->sending_left - left);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "runtime/base/check.h"
+#include "runtime/http/http_conn.h"
 
 #define LONG_BYTES 1200000u
 #define TURN       65536u
@@ -94,12 +95,45 @@ static void many_long_answers_leave_little_to_each_but_all_of_a_short_one(void *
     drop(small);
 }
 
+/* A tick looks at what the client took: what is not encrypted yet, it cannot have taken. */
+static void a_tick_takes_nothing_unencrypted_for_read(void **state)
+{
+    struct http_conn *conn = conn_with(LONG_BYTES);
+    struct loop *loop = NULL;
+
+    (void)state;
+    assert_int_equal(loop_new(&loop), ERR_OK);
+    server.config.loop = loop;
+    server.config.limits.write_timeout_ms = 60000;
+    server.config.limits.waiting_bytes_max = 4 * LONG_BYTES;
+    http_turn_begin(&server);
+    size_t sent = turn_of(conn);
+    conn->tcp.write_queue_size = sent; /* With libuv, none of it taken. */
+    conn->sending_left += sent;
+    conn->state = CONN_LINGER;
+    conn->writing = true;
+    conn->known = true;
+    conn->drained_ms = conn->since_ms = 1;
+    http_conn_tick(conn, 1000);
+    assert_int_equal(conn->sending_left, LONG_BYTES);
+    assert_int_equal(conn->since_ms, 1);
+    conn->tcp.write_queue_size = sent - 1000;
+    http_conn_tick(conn, 1001);
+    assert_int_equal(conn->sending_left, LONG_BYTES - 1000);
+    assert_int_equal(conn->drained_bytes, 1000);
+    assert_int_equal(conn->since_ms, 1001);
+    server.config.loop = NULL;
+    loop_free(loop);
+    drop(conn);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_answer_goes_in_turns_and_in_order),
         cmocka_unit_test(what_is_answered_meanwhile_follows),
         cmocka_unit_test(many_long_answers_leave_little_to_each_but_all_of_a_short_one),
+        cmocka_unit_test(a_tick_takes_nothing_unencrypted_for_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
