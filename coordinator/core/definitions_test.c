@@ -12,7 +12,8 @@
 #define NUMBER 77u
 
 /* As etcd has it: a counter whose `max_value` is told by its version. */
-static void put(struct world *world, uint64_t version, int64_t revision, int64_t max_value)
+static void put_of(struct world *world, uint64_t number, uint64_t version, int64_t revision,
+                   int64_t max_value)
 {
     Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
     Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
@@ -22,7 +23,7 @@ static void put(struct world *world, uint64_t version, int64_t revision, int64_t
     counter.max_value = max_value;
     body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
     body.counter = &counter;
-    record.number = NUMBER;
+    record.number = number;
     record.version = version;
     record.name = text_lend("kills");
     record.body = &body;
@@ -30,7 +31,12 @@ static void put(struct world *world, uint64_t version, int64_t revision, int64_t
                 sizeof bytes);
     size_t size = holdfast__internal__v1__definition_version__pack(&record, bytes);
     assert_true(
-        definitions_put(world->coord, NUMBER, version, (struct slice){ bytes, size }, revision));
+        definitions_put(world->coord, number, version, (struct slice){ bytes, size }, revision));
+}
+
+static void put(struct world *world, uint64_t version, int64_t revision, int64_t max_value)
+{
+    put_of(world, NUMBER, version, revision, max_value);
 }
 
 static int64_t newest_max(struct world *world)
@@ -67,8 +73,12 @@ static void a_newest_version_that_etcd_lost_goes(void **state)
 
     (void)state;
     put(world, 1, 10, 100);
-    put(world, 2, 20, 200);
+    uint32_t bytes = definition_find(world->coord, NUMBER)->bytes;
+
+    put(world, 2, 20, INT64_C(1) << 40);
+    assert_true(definition_find(world->coord, NUMBER)->bytes > bytes);
     definitions_deleted(world->coord, NUMBER, 2);
+    assert_int_equal(definition_find(world->coord, NUMBER)->bytes, bytes);
     assert_int_equal(newest_max(world), 100);
     assert_int_equal(definitions_revision(world->coord), 10);
     assert_null(definition_get(definition_find(world->coord, NUMBER), 2));
@@ -95,12 +105,60 @@ static void another_version_of_that_number_takes_its_place(void **state)
     world_free(world);
 }
 
+/* A range tells them in the order of their keys, not of their versions. */
+static void versions_come_in_any_order(void **state)
+{
+    static const uint64_t order[] = { 3, 1, 4, 2, 5 };
+    struct world *world = world_new();
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        put(world, order[i], (int64_t)order[i] * 10, (int64_t)order[i] * 100);
+    const struct definition *definition = definition_find(world->coord, NUMBER);
+
+    assert_int_equal(definition->count, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(definition->versions[i].version, i + 1);
+        assert_int_equal(definition->versions[i].revision, (i + 1) * 10);
+        assert_ptr_equal(definition_get(definition, i + 1), &definition->versions[i]);
+    }
+    assert_int_equal(newest_max(world), 500);
+    definitions_deleted(world->coord, NUMBER, 3);
+    assert_null(definition_get(definition, 3));
+    assert_int_equal(definition_get(definition, 4)->revision, 40);
+    definitions_deleted(world->coord, NUMBER, 5);
+    assert_int_equal(newest_max(world), 400);
+    world_free(world);
+}
+
+static void the_others_stay_when_one_goes(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    for (uint64_t number = 5; number > 0; number--)
+        put_of(world, number, 1, (int64_t)(100 - number), 1);
+    definitions_deleted(world->coord, 2, 1);
+    definitions_deleted(world->coord, 4, 1);
+    assert_int_equal(world->coord->definitions.count, 3);
+    for (uint64_t number = 1; number <= 5; number++) {
+        const struct definition *definition = definition_find(world->coord, number);
+
+        assert_int_equal(definition == NULL, number == 2 || number == 4);
+        assert_true(definition == NULL || definition->number == number);
+    }
+    assert_int_equal(definitions_revision(world->coord), 99);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_old_version_is_forgotten),
         cmocka_unit_test(a_newest_version_that_etcd_lost_goes),
         cmocka_unit_test(another_version_of_that_number_takes_its_place),
+        cmocka_unit_test(versions_come_in_any_order),
+        cmocka_unit_test(the_others_stay_when_one_goes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -285,6 +285,19 @@ static void period_check(struct pace *p, uint16_t method, uint32_t period_ms, co
     }
 }
 
+/* One in four of the calls in flight may be for it, rounded up. */
+static void loads_check(struct pace *p, uint32_t period_ms)
+{
+    uint32_t allowed = (p->world->limits.calls_max + 3) / 4, count = 0;
+
+    period_check(p, METHOD_MEMBER_STATE, period_ms, "what it has to do");
+    for (uint32_t i = 0; i < p->call_count; i++) {
+        count = i > 0 && p->calls[i].at_ms == p->calls[i - 1].at_ms ? count + 1 : 1;
+        PROMISE(p->sim, count <= allowed, "%u shards at a time are asked what they have to do",
+                count);
+    }
+}
+
 /* Cuts, definitions and what shards have to do are asked for so often, of every shard. */
 static void periods(struct rsim *sim)
 {
@@ -296,6 +309,7 @@ static void periods(struct rsim *sim)
     limits->define_ask_ms = what == 0 ? period_ms : limits->define_ask_ms;
     limits->audit_interval_ms = what == 1 ? period_ms : 0;
     if (what == 2) {
+        limits->calls_max = (uint32_t)rsim_between(sim, 1, 40);
         limits->load_ask_ms = period_ms;
         limits->load_exchange_ms = 60000;
         limits->rebalance = 1;
@@ -307,7 +321,7 @@ static void periods(struct rsim *sim)
     else if (what == 1)
         period_check(p, METHOD_TAKE_CUT, period_ms, "cuts");
     else
-        period_check(p, METHOD_MEMBER_STATE, period_ms, "what it has to do");
+        loads_check(p, period_ms);
     pace_free(p);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Terms of a coordinator (coordinator/core/term.c, coord.c): one that lost its election, that was
- * told to halt, or whose etcd a node doubts, writes nothing and calls nobody; answers of an earlier
+ * told to halt, or whose etcd a node doubts, writes nothing and calls no one; answers of an earlier
  * term change nothing; and once it decides again all that was begun is brought to an end.
  */
 #include "idl/method.h"

@@ -110,7 +110,7 @@ static struct pace *many_new(struct rsim *sim)
     return p;
 }
 
-/* Held: nobody is expired before server_hold_ms_max has passed, or enough are there again. */
+/* Held: no server is expired before server_hold_ms_max has passed, or enough are there again. */
 static void held_check(struct pace *p, uint32_t all, uint32_t missing, uint64_t seen_ms)
 {
     const struct coord_limits *limits = &p->world->limits;
