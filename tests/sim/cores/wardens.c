@@ -44,7 +44,7 @@ struct wards {
     struct fixture f;
     struct ward_player players[PLAYERS];
     struct ward_item items[ITEMS_MAX];
-    uint32_t item_count;
+    uint32_t item_count, given; /* given: the place of the one that was given last. */
 };
 
 static bool chance(struct wards *w, uint32_t per_hundred)
@@ -125,10 +125,12 @@ static void give(struct wards *w)
     bool done = fixture_mutate(&w->f, METHOD_TRANSFER_ITEMS, &request.base) != NULL;
     player->version += done;
     player->entries += done;
-    if (done)
+    if (done) {
         item->player = to;
-    else /* It lies in the mailbox already. */
+        w->given = (uint32_t)(item - w->items);
+    } else { /* It lies in the mailbox already. */
         PROMISE(w->sim, w->f.error->code == CODE(ITEM_NOT_HELD), "%s", w->f.error->message);
+    }
 }
 
 /* What no operation can do: a balance that no entry tells of. */
@@ -357,7 +359,8 @@ static void search(struct wards *w)
     uint8_t uid[ITEM_UID_BYTES];
 
     if (w->item_count > 0) {
-        const char *text = w->items[rsim_between(w->sim, 0, w->item_count - 1)].uid;
+        uint64_t place = rsim_between(w->sim, 0, w->item_count - 1);
+        const char *text = w->items[chance(w, 60) ? w->given : place].uid;
         CHECK(item_uid_parse(slice_from_text(text), uid) == ERR_OK);
         bucket = totals_bucket_of(uid);
     }
@@ -451,7 +454,7 @@ static void policies(struct wards *w)
 
 static void turn(struct wards *w)
 {
-    static void (*const deeds[])(struct wards *) = { grant,   grant,    grant,     give,
+    static void (*const deeds[])(struct wards *) = { grant,   grant,    give,      give,
                                                      contain, contain,  release,   damage,
                                                      search,  tell_one, tell_held, tell_players };
 
