@@ -123,6 +123,10 @@ static void answered(void *user, const struct coord_answer *answer)
                                                                    answer->body.data);
 
     CHECK(response != NULL && response->made != NULL);
+    PROMISE(post->sim,
+            strcmp(response->made->author, "ann") == 0 &&
+                strcmp(response->made->reason, "a new season") == 0,
+            "a version does not say who made it, and why");
     post->in_force = response->in_force;
     post->shards_left = response->shards_left;
     post->made_ms = response->made->at_ms;
@@ -146,6 +150,8 @@ static void ask(struct post *post, uint32_t name, uint32_t wait_ms)
     request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT;
     request.body = &body;
     request.wait_ms = wait_ms;
+    request.author = text_lend("ann");
+    request.reason = text_lend("a new season");
     request.name = arena_printf(&post->sim->arena, "counter_%u", name);
     request.op_id = arena_printf(&post->sim->arena, "admin:%llu", (unsigned long long)post->call);
     size_t size = holdfast__internal__v1__change_definition_request__pack(&request, bytes);
