@@ -538,7 +538,7 @@ static uint32_t rows_of(struct fixture_shards *s, const char *name)
         fixture_checkpoint(f);
         for (uint32_t j = 0; j < f->row_count; j++) {
             const struct buf *key = &f->rows[j].key;
-            count += memchr("PHESTK", key->data[0], 6) != NULL &&
+            count += memchr("PHZSTK", key->data[0], 6) != NULL &&
                      memmem(key->data, key->size, name, strlen(name)) != NULL;
         }
     }

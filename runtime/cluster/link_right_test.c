@@ -35,7 +35,7 @@ static unsigned wanted_at_node(const struct method_info *method)
         "TransactionService/SwapGoods",   "NodeService/ReadSettled",
         "MailboxService/DeliverToPlayer", "NodeService/ListNodeIncidents",
         "NodeService/GetNodeLoad",        "NodeService/GetPartials",
-        "NodeService/GetShardTop",
+        "NodeService/GetShardTop",        "NodeService/ListShardEvents",
     };
     static const char *const of_both[] = { "NodeService/GetNodeStatus", "NodeService/ApplyPolicy" };
     static const char *const of_coordinators[] = {

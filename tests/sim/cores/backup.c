@@ -1,8 +1,8 @@
 /*
  * A shard's rows put into an empty shard of another cluster (docs/backup.md; node/core/apply,
  * node/rpc/backup_*.c): parts of any size, doubled, out of turn, across restarts. What was backed
- * up is there, byte for byte, and nothing else; sessions of before are over; meanwhile nothing is
- * served.
+ * up is there, byte for byte, but for events, and nothing else; sessions of before are over;
+ * meanwhile nothing is served.
  */
 #include <string.h>
 
@@ -154,16 +154,28 @@ static void restore(struct move *m)
     stands(m, "used");
 }
 
+/* Events are not restored: a reader is told of a gap. */
+static void compare_rows(struct move *m)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < m->rows.count; i++) {
+        if (m->rows.keys[i].data[0] == TABLE_EVENT)
+            continue;
+        PROMISE(m->sim, at < m->f.row_count, "row %u of %u is missing", i, m->rows.count);
+        PROMISE(m->sim,
+                slice_equal(buf_slice(&m->f.rows[at].key), m->rows.keys[i]) &&
+                    slice_equal(buf_slice(&m->f.rows[at].value), m->rows.values[i]),
+                "a row of table %c is another one", m->rows.keys[i].data[0]);
+        at++;
+    }
+    PROMISE(m->sim, at == m->f.row_count, "%u rows, and %u were backed up", m->f.row_count, at);
+}
+
 static void compare(struct move *m)
 {
     fixture_checkpoint(&m->f);
-    PROMISE(m->sim, m->f.row_count == m->rows.count, "%u rows of %u", m->f.row_count,
-            m->rows.count);
-    for (uint32_t i = 0; i < m->rows.count; i++)
-        PROMISE(m->sim,
-                slice_equal(buf_slice(&m->f.rows[i].key), m->rows.keys[i]) &&
-                    slice_equal(buf_slice(&m->f.rows[i].value), m->rows.values[i]),
-                "a row of table %c is another one", m->rows.keys[i].data[0]);
+    compare_rows(m);
     if (rsim_chance(m->sim, 50))
         fixture_restart(&m->f);
     for (uint32_t i = 0; i < LIFE_PLAYERS; i++)
