@@ -185,6 +185,13 @@ static err fill_op_ids(struct filling *filling, ProtobufCMessage *batch)
     return e;
 }
 
+/* A mutation of nodes, or one that the router asks the coordinator for. */
+static bool takes_defaults(const struct method_info *part, ProtobufCMessage *message)
+{
+    return part->route == METHOD_MUTATION ||
+           (part->route == METHOD_COORDINATOR && text_find(message, "op_id") != NULL);
+}
+
 err request_defaults_apply(struct request_defaults *defaults, const struct method_info *method,
                            ProtobufCMessage *message, struct arena *arena,
                            Holdfast__V1__ErrorDetail *ret_detail)
@@ -200,7 +207,7 @@ err request_defaults_apply(struct request_defaults *defaults, const struct metho
     char *authority;
 
     defaults->used = false;
-    if (part->route != METHOD_MUTATION)
+    if (!takes_defaults(part, message))
         return ERR_OK;
     if (is_batch && method->id != METHOD_DELIVER_MAIL && defaults->idempotency_key.size > 0)
         return refuse(&filling, "a batch is many operations", "idempotency-key",

@@ -239,6 +239,38 @@ static void a_batch_refuses_the_header_and_what_has_no_op_id_of_its_own_ignores_
     assert_false(f->defaults.used);
 }
 
+/* A read, or what seals: the op_id is what they ask about. */
+static bool asks_about_an_operation(const struct method_info *method)
+{
+    return (method->route != METHOD_MUTATION && method->route != METHOD_ROUTER) ||
+           method->id == METHOD_RESOLVE_OPERATION;
+}
+
+static void every_method_that_is_one_operation_takes_the_header(void **state)
+{
+    struct fixture *f = *state;
+    size_t count, taken = 0;
+    const struct method_info *all = method_all(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct method_info *method = &all[i];
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field_by_name(method->request, "op_id");
+        if (method->internal || field == NULL || asks_about_an_operation(method))
+            continue;
+        ProtobufCMessage *message = arena_zalloc(&f->arena, method->request->sizeof_message);
+        protobuf_c_message_init(method->request, message);
+        f->defaults.idempotency_key = SLICE_LITERAL("k-1");
+        if (apply(f, method->id, message) != ERR_OK)
+            fail_msg("%s: %s", method->name, f->detail.message);
+        const char *told = *(char **)(void *)((char *)message + field->offset);
+        if (strcmp(told, "key:k-1") != 0)
+            fail_msg("%s takes no Idempotency-Key", method->name);
+        taken++;
+    }
+    assert_true(taken > 20);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -250,6 +282,7 @@ int main(void)
         TEST(a_delivery_is_one_operation_of_each_recipient),
         TEST(each_element_of_a_batch_is_completed),
         TEST(the_header_fills_in_an_op_id),
+        TEST(every_method_that_is_one_operation_takes_the_header),
         TEST(two_ids_for_one_operation_are_refused_and_both_named),
         TEST(a_header_that_can_be_no_op_id_is_refused),
         TEST(a_batch_refuses_the_header_and_what_has_no_op_id_of_its_own_ignores_it),

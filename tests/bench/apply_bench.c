@@ -75,8 +75,8 @@ static void load_as_absent(struct bench *bench)
 
     CHECK(bench->need.key_count > 0);
     while (reader_left(&keys) > 0)
-        CHECK(state_load(state, state_load_generation(state), read_bytes(&keys, STATE_KEY_BYTES_MAX),
-                         NULL));
+        CHECK(state_load(state, state_load_generation(state),
+                         read_bytes(&keys, STATE_KEY_BYTES_MAX), NULL));
     need_clear(&bench->need);
 }
 
