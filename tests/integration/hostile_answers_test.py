@@ -202,7 +202,7 @@ class HostileAnswers(ClusterTest):
                         for name, peak in sorted(others.peaks.items())), flush=True)
         self.assertEqual(others.failures, [])
         self.assertGreater(len(others.took_ms), 20, "the other caller saw too little")
-        self.assertLessEqual(others.p99_ms(), 1e3 * p99_limit_s(self.quiet_ms / 1e3))
+        self.assertLessEqual(others.p99_ms(), 1e3 * p99_limit_s(self.quiet_ms / 1e3, alone=True))
         for name, peak in others.peaks.items():
             self.assertLess(peak - self.idle[name], BUDGET + BESIDE, f"{name} grew too much")
             if name != "router":
