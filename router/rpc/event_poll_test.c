@@ -149,7 +149,7 @@ static void shard_says(struct fixture *f, uint32_t shard, uint8_t known, struct 
     uint8_t place[EVENT_PLACE_BYTES] = { 0 };
     uint8_t bytes[2048];
 
-    Holdfast__Internal__V1__ListShardEventsRequest *asked;
+    Holdfast__Internal__V1__ListShardEventsRequest *asked = NULL;
     uint32_t call = call_of(f, shard, &asked);
     assert_int_equal(asked->after.len, known > 0 ? EVENT_PLACE_BYTES : 0);
     assert_int_equal(known > 0 ? asked->after.data[EVENT_PLACE_BYTES - 1] : 0, known);
