@@ -14,14 +14,11 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "idl/error_code.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 
 struct fixture {
-    struct loop *loop;
-    struct fake_cluster fake;
-    struct router router;
+    struct plain_router plain;
     struct request request;
     struct arena arena;
     uint32_t scopes; /* Of the caller's key. */
@@ -55,18 +52,9 @@ static const struct request_door door = { .reply_encoded = reply_encoded, .fail 
 
 static int setup(void **state)
 {
-    static const struct log silent = { .level_min = LOG_ERROR };
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct router_options options = { .cluster = "test", .log = &silent, .in_flight_max = 10 };
 
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    fake_cluster_init(&f->fake, 4);
-    options.loop = f->loop;
-    options.map = f->fake.map;
-    options.port = fake_cluster_port(&f->fake);
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    router_init(&f->router, &options);
+    plain_router_init(&f->plain, 4, &(struct router_options){ .in_flight_max = 10 });
     f->scopes = SCOPES_ALL;
     *state = f;
     return 0;
@@ -76,12 +64,9 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    caller_free(f->router.options.caller);
-    router_deinit(&f->router);
-    fake_cluster_deinit(&f->fake);
+    plain_router_deinit(&f->plain);
     arena_deinit(&f->arena);
     buf_deinit(&f->response);
-    loop_free(f->loop);
     free(f);
     return 0;
 }
@@ -93,10 +78,10 @@ static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage 
                                    .method = method_find(method),
                                    .message = message,
                                    .arena = &f->arena,
-                                   .deadline_ms = loop_now_ms(f->loop) + 5000,
+                                   .deadline_ms = loop_now_ms(f->plain.loop) + 5000,
                                    .scopes = f->scopes,
                                    .peer = "test" };
-    router_dispatch(&f->router, &f->request);
+    router_dispatch(&f->plain.router, &f->request);
 }
 
 static void make_grant(Holdfast__V1__GrantRequest *grant, char *player)
@@ -128,20 +113,20 @@ static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **
     batch.requests = list;
     batch.n_requests = 4;
     dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->fake.call_count, 3);
-    assert_int_equal(router_in_flight(&f->router), 4);
-    assert_int_equal(f->fake.calls[0].method, METHOD_GRANT);
-    assert_int_equal(f->fake.calls[0].priority, ADMISSION_BULK);
+    assert_int_equal(f->plain.fake.call_count, 3);
+    assert_int_equal(router_in_flight(&f->plain.router), 4);
+    assert_int_equal(f->plain.fake.calls[0].method, METHOD_GRANT);
+    assert_int_equal(f->plain.fake.calls[0].priority, ADMISSION_BULK);
 
     holdfast__v1__grant_response__init(&granted);
     granted.ledger_seq = 9;
     ok_size = holdfast__v1__grant_response__pack(&granted, ok);
     refused.code = CODE(TXN_CONFLICT); /* As an older node would say it: without a wait. */
     refusal_size = holdfast__internal__v1__refusal__pack(&refused, refusal);
-    fake_cluster_answer(&f->fake, 2, WIRE_OK, (struct slice){ ok, ok_size });
-    fake_cluster_answer(&f->fake, 0, WIRE_REFUSED, (struct slice){ refusal, refusal_size });
+    fake_cluster_answer(&f->plain.fake, 2, WIRE_OK, (struct slice){ ok, ok_size });
+    fake_cluster_answer(&f->plain.fake, 0, WIRE_REFUSED, (struct slice){ refusal, refusal_size });
     assert_int_equal(f->answers, 0);
-    fake_cluster_answer(&f->fake, 1, WIRE_OK, (struct slice){ ok, ok_size });
+    fake_cluster_answer(&f->plain.fake, 1, WIRE_OK, (struct slice){ ok, ok_size });
     assert_int_equal(f->answers, 1);
     answer = holdfast__v1__batch_grant_response__unpack(NULL, f->response.size, f->response.data);
     assert_int_equal(answer->n_results, 4);
@@ -156,7 +141,7 @@ static void a_batch_answers_by_place_whatever_the_order_and_the_outcomes(void **
     assert_string_equal(answer->results[2]->error->entity, ""); /* It named none. */
     assert_int_equal(answer->results[3]->response->ledger_seq, 9);
     holdfast__v1__batch_grant_response__free_unpacked(answer, NULL);
-    assert_int_equal(router_in_flight(&f->router), 0);
+    assert_int_equal(router_in_flight(&f->plain.router), 0);
 }
 
 /* Each player's owner gets whole requests; a key's scopes are asked of what the batch shares. */
@@ -179,19 +164,19 @@ static void a_batch_shares_its_fields_with_its_elements(void **state)
     dispatch(f, METHOD_BATCH_GRANT, &batch.base);
     assert_int_equal(f->answers, 1);
     assert_int_equal(f->code, CODE(PERMISSION_DENIED));
-    assert_int_equal(f->fake.call_count, 0);
+    assert_int_equal(f->plain.fake.call_count, 0);
 
     f->scopes = SCOPE_PAYMENTS;
     dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->fake.call_count, 2);
+    assert_int_equal(f->plain.fake.call_count, 2);
     for (uint32_t i = 0; i < 2; i++) {
         Holdfast__V1__GrantRequest *arrived = holdfast__v1__grant_request__unpack(
-            NULL, f->fake.calls[i].body.size, f->fake.calls[i].body.data);
+            NULL, f->plain.fake.calls[i].body.size, f->plain.fake.calls[i].body.data);
         assert_string_equal(arrived->player_id, players[i]);
         assert_string_equal(arrived->op_id, "match:m:1");
         assert_string_equal(arrived->authority, "system:payments");
         holdfast__v1__grant_request__free_unpacked(arrived, NULL);
-        fake_cluster_answer(&f->fake, i, WIRE_OK, (struct slice){ 0 });
+        fake_cluster_answer(&f->plain.fake, i, WIRE_OK, (struct slice){ 0 });
     }
     assert_int_equal(f->code, CODE(UNSPECIFIED));
 }
@@ -210,8 +195,8 @@ static void a_batch_with_one_operation_twice_is_refused_as_a_whole(void **state)
     dispatch(f, METHOD_BATCH_GRANT, &batch.base);
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
     assert_string_equal(f->field, "requests[2].op_id");
-    assert_int_equal(f->fake.call_count, 0);
-    assert_int_equal(router_in_flight(&f->router), 0);
+    assert_int_equal(f->plain.fake.call_count, 0);
+    assert_int_equal(router_in_flight(&f->plain.router), 0);
 }
 
 /* Four answers of 1 MiB: three have room. */
@@ -242,7 +227,7 @@ static void answers_beyond_the_limit_of_a_batch_are_told_apart_and_none_is_cut(v
     uint8_t *bytes = mem_zalloc(size);
     holdfast__v1__get_profile_response__pack(&one, bytes);
     for (uint32_t i = 0; i < 4; i++)
-        fake_cluster_answer(&f->fake, i, WIRE_OK, (struct slice){ bytes, size });
+        fake_cluster_answer(&f->plain.fake, i, WIRE_OK, (struct slice){ bytes, size });
     free(bytes);
     free(section.json);
     Holdfast__V1__BatchGetProfileResponse *answer =
@@ -271,7 +256,7 @@ static void answer_profile(struct fixture *f, uint32_t place, size_t bytes)
     size_t size = holdfast__v1__get_profile_response__get_packed_size(&one);
     uint8_t *packed = mem_zalloc(size);
     holdfast__v1__get_profile_response__pack(&one, packed);
-    fake_cluster_answer(&f->fake, place, WIRE_OK, (struct slice){ packed, size });
+    fake_cluster_answer(&f->plain.fake, place, WIRE_OK, (struct slice){ packed, size });
     free(packed);
     free(section.json);
 }
@@ -290,7 +275,7 @@ static void read_many(struct fixture *f, uint32_t count)
     }
     batch.requests = list;
     batch.n_requests = count;
-    admission_init(&f->router.admission, 1000);
+    admission_init(&f->plain.router.admission, 1000);
     dispatch(f, METHOD_BATCH_GET_PROFILE, &batch.base);
 }
 
@@ -300,7 +285,7 @@ static void an_element_without_room_in_the_budget_is_throttled_and_all_is_given_
     struct budget answers;
 
     budget_init(&answers, 200000);
-    f->router.options.answers = &answers;
+    f->plain.router.options.answers = &answers;
     read_many(f, 3);
     answer_profile(f, 0, 100000);
     assert_true(budget_held(&answers) > 100000);
@@ -321,9 +306,9 @@ static void a_batch_of_reads_asks_for_no_more_than_its_answer_has_room_for(void 
     struct fixture *f = *state;
 
     read_many(f, READS);
-    assert_int_equal(f->fake.call_count, 32);
+    assert_int_equal(f->plain.fake.call_count, 32);
     answer_profile(f, 0, 1000);
-    assert_int_equal(f->fake.call_count, READS); /* They are small: all at once. */
+    assert_int_equal(f->plain.fake.call_count, READS); /* They are small: all at once. */
     for (uint32_t i = 1; i < READS; i++)
         answer_profile(f, i, 1000);
     assert_int_equal(f->answers, 1);
@@ -333,7 +318,7 @@ static void a_batch_of_reads_asks_for_no_more_than_its_answer_has_room_for(void 
         answer_profile(f, READS + i, 1000000);
     for (uint32_t i = 4; i < 32; i++)
         answer_profile(f, READS + i, 1000);
-    assert_int_equal(f->fake.call_count, READS + 32);
+    assert_int_equal(f->plain.fake.call_count, READS + 32);
     assert_int_equal(f->answers, 2);
     Holdfast__V1__BatchGetProfileResponse *answer =
         holdfast__v1__batch_get_profile_response__unpack(NULL, f->response.size, f->response.data);
@@ -365,19 +350,19 @@ static void mail_for_many_is_an_operation_of_each(void **state)
     mail.op_id = (char *)"season:3";
     mail.text = (char *)"gl";
     dispatch(f, METHOD_DELIVER_MAIL, &mail.base);
-    assert_int_equal(f->fake.call_count, 2);
-    assert_int_equal(f->fake.calls[1].method, METHOD_DELIVER_TO_PLAYER);
+    assert_int_equal(f->plain.fake.call_count, 2);
+    assert_int_equal(f->plain.fake.calls[1].method, METHOD_DELIVER_TO_PLAYER);
     Holdfast__Internal__V1__DeliverToPlayerRequest *sent =
-        holdfast__internal__v1__deliver_to_player_request__unpack(NULL, f->fake.calls[1].body.size,
-                                                                  f->fake.calls[1].body.data);
+        holdfast__internal__v1__deliver_to_player_request__unpack(
+            NULL, f->plain.fake.calls[1].body.size, f->plain.fake.calls[1].body.data);
     assert_string_equal(sent->player_id, "bob");
     assert_string_equal(sent->op_id, "season:3");
     assert_string_equal(sent->text, "gl");
     holdfast__internal__v1__deliver_to_player_request__free_unpacked(sent, NULL);
     made.ledger_seq = 4;
     size_t size = holdfast__v1__mail_delivery__pack(&made, ok);
-    fake_cluster_answer(&f->fake, 1, WIRE_OK, (struct slice){ ok, size });
-    fake_cluster_answer(&f->fake, 0, WIRE_OK, (struct slice){ ok, size });
+    fake_cluster_answer(&f->plain.fake, 1, WIRE_OK, (struct slice){ ok, size });
+    fake_cluster_answer(&f->plain.fake, 0, WIRE_OK, (struct slice){ ok, size });
     Holdfast__V1__DeliverMailResponse *answer =
         holdfast__v1__deliver_mail_response__unpack(NULL, f->response.size, f->response.data);
     assert_int_equal(answer->n_results, 3);
@@ -399,19 +384,19 @@ static void both_sides_of_a_swap_go_to_the_player_of_the_first(void **state)
     swap.b = &b;
     b.player_id = (char *)"bob";
     dispatch(f, METHOD_SWAP, &swap.base);
-    assert_int_equal(f->fake.call_count, 0);
+    assert_int_equal(f->plain.fake.call_count, 0);
     assert_string_equal(f->field, "a.player_id");
     a.player_id = (char *)"ann";
     dispatch(f, METHOD_SWAP, &swap.base);
-    assert_int_equal(f->fake.call_count, 1);
-    assert_int_equal(f->fake.calls[0].method, METHOD_SWAP_GOODS);
+    assert_int_equal(f->plain.fake.call_count, 1);
+    assert_int_equal(f->plain.fake.calls[0].method, METHOD_SWAP_GOODS);
     Holdfast__Internal__V1__SwapGoodsRequest *sent =
-        holdfast__internal__v1__swap_goods_request__unpack(NULL, f->fake.calls[0].body.size,
-                                                           f->fake.calls[0].body.data);
+        holdfast__internal__v1__swap_goods_request__unpack(NULL, f->plain.fake.calls[0].body.size,
+                                                           f->plain.fake.calls[0].body.data);
     assert_string_equal(sent->player_id, "ann");
     assert_string_equal(sent->other_player_id, "bob");
     holdfast__internal__v1__swap_goods_request__free_unpacked(sent, NULL);
-    fake_cluster_answer(&f->fake, 0, WIRE_OK, (struct slice){ 0 });
+    fake_cluster_answer(&f->plain.fake, 0, WIRE_OK, (struct slice){ 0 });
     assert_int_equal(f->answers, 2);
     assert_int_equal(f->code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
 }

@@ -11,8 +11,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "idl/error_code.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 
 /* Ordinary calls may have 8 of them, one caller half of these; bulk 6, and 3. */
@@ -21,9 +20,7 @@
 #define ROOM_BYTES 800000u
 
 struct fixture {
-    struct loop *loop;
-    struct fake_cluster fake;
-    struct router router;
+    struct plain_router plain;
     struct request requests[40];
     uint32_t count;
     struct arena arena;
@@ -74,47 +71,27 @@ static const struct request_door door = { .reply = reply,
 
 static int setup(void **state)
 {
-    static const struct log silent = { .level_min = LOG_ERROR };
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct router_options options = {
-        .cluster = "test", .log = &silent, .in_flight_max = PLACES, .in_flight_key_percent = 50
-    };
 
     budget_init(&f->room, ROOM_BYTES);
-    options.answers = &f->room;
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    fake_cluster_init(&f->fake, 4);
-    options.loop = f->loop;
-    options.map = f->fake.map;
-    options.port = fake_cluster_port(&f->fake);
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    router_init(&f->router, &options);
+    plain_router_init(&f->plain, 4,
+                      &(struct router_options){ .in_flight_max = PLACES,
+                                                .in_flight_key_percent = 50,
+                                                .answers = &f->room });
     *state = f;
     return 0;
-}
-
-static void answer_all(struct fixture *f)
-{
-    for (uint32_t i = 0; i < f->fake.call_count; i++) {
-        if (f->fake.calls[i].open)
-            fake_cluster_answer(&f->fake, i, WIRE_OK, (struct slice){ 0 });
-    }
 }
 
 static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    answer_all(f);
+    plain_router_answer_all(&f->plain);
     assert_int_equal(f->answers, f->count);
-    assert_int_equal(caller_shares_count(f->router.places), 0);
+    assert_int_equal(caller_shares_count(f->plain.router.places), 0);
     budget_deinit(&f->room);
-    caller_free(f->router.options.caller);
-    router_deinit(&f->router);
-    fake_cluster_deinit(&f->fake);
+    plain_router_deinit(&f->plain);
     arena_deinit(&f->arena);
-    loop_free(f->loop);
     free(f);
     return 0;
 }
@@ -131,13 +108,13 @@ static struct request *ask(struct fixture *f, const struct asker *asker, uint32_
         .method = method_find(method),
         .message = message,
         .arena = &f->arena,
-        .deadline_ms = loop_now_ms(f->loop) + 5000,
+        .deadline_ms = loop_now_ms(f->plain.loop) + 5000,
         .scopes = asker->player == NULL ? SCOPES_ALL : 0,
         .caller = asker->caller,
         .key_id = asker->key_id,
         .player = asker->player,
     };
-    router_dispatch(&f->router, request);
+    router_dispatch(&f->plain.router, request);
     return request;
 }
 
@@ -161,13 +138,13 @@ static void a_key_holds_half_of_them_and_no_other_key_minds(void **state)
 
     assert_int_equal(ask_balances(f, &a, 6), 2);
     assert_string_equal(f->limit, "4");
-    assert_int_equal(f->router.callers_throttled, 2);
+    assert_int_equal(f->plain.router.callers_throttled, 2);
     assert_int_equal(ask_balances(f, &b, 4), 0);
-    fake_cluster_answer(&f->fake, 0, WIRE_OK, SLICE_LITERAL("")); /* One of a's comes back. */
+    fake_cluster_answer(&f->plain.fake, 0, WIRE_OK, SLICE_LITERAL("")); /* One of a's comes back. */
     assert_int_equal(ask_balances(f, &a, 2), 1);
-    router_cancel(&f->router, &f->requests[1]); /* And so does one that its caller gave up. */
+    router_cancel(&f->plain.router, &f->requests[1]); /* And so does one that its caller gave up. */
     assert_int_equal(ask_balances(f, &a, 2), 1);
-    assert_int_equal(router_in_flight(&f->router), 8);
+    assert_int_equal(router_in_flight(&f->plain.router), 8);
 }
 
 static void what_is_refused_for_all_takes_no_place_of_its_caller(void **state)
@@ -176,8 +153,8 @@ static void what_is_refused_for_all_takes_no_place_of_its_caller(void **state)
 
     assert_int_equal(ask_balances(f, &anyone, 8), 0);
     assert_int_equal(ask_balances(f, &a, 3), 3);
-    assert_int_equal(f->router.callers_throttled, 0);
-    assert_int_equal(caller_share_held(f->router.places, a.caller), 0);
+    assert_int_equal(f->plain.router.callers_throttled, 0);
+    assert_int_equal(caller_share_held(f->plain.router.places, a.caller), 0);
 }
 
 /* An answer is expected to be as large as the last. */
@@ -187,17 +164,17 @@ static void a_key_has_half_of_the_room_for_answers(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(ask_balances(f, &a, 1), 0);
-    fake_cluster_answer(&f->fake, 0, WIRE_OK, (struct slice){ body, sizeof body });
+    fake_cluster_answer(&f->plain.fake, 0, WIRE_OK, (struct slice){ body, sizeof body });
     assert_int_equal(ask_balances(f, &a, 2), 1);
     assert_string_equal(f->limit, "300000");
     assert_int_equal(budget_refused(&f->room), 1);
     assert_int_equal(ask_balances(f, &b, 2), 0);
-    fake_cluster_answer(&f->fake, 1, WIRE_OK, (struct slice){ body, sizeof body });
-    assert_int_equal(large_reads_held(f->router.large, a.caller), 0);
+    fake_cluster_answer(&f->plain.fake, 1, WIRE_OK, (struct slice){ body, sizeof body });
+    assert_int_equal(large_reads_held(f->plain.router.large, a.caller), 0);
     assert_int_equal(ask_balances(f, &a, 2), 1);
-    assert_int_equal(large_reads_held(f->router.large, a.caller), sizeof body);
-    router_cancel(&f->router, &f->requests[5]);
-    assert_int_equal(large_reads_held(f->router.large, a.caller), 0);
+    assert_int_equal(large_reads_held(f->plain.router.large, a.caller), sizeof body);
+    router_cancel(&f->plain.router, &f->requests[5]);
+    assert_int_equal(large_reads_held(f->plain.router.large, a.caller), 0);
 }
 
 static void players_have_as_many_together_as_one_key(void **state)
@@ -206,7 +183,7 @@ static void players_have_as_many_together_as_one_key(void **state)
 
     assert_int_equal(ask_balances(f, &ada, 3), 0);
     assert_int_equal(ask_balances(f, &eve, 3), 2);
-    assert_int_equal(caller_share_held(f->router.places, eve.caller), 1);
+    assert_int_equal(caller_share_held(f->plain.router.places, eve.caller), 1);
     assert_int_equal(ask_balances(f, &a, 4), 0);
 }
 
@@ -232,11 +209,11 @@ static void a_batch_weighs_as_much_as_its_elements(void **state)
     batch.n_requests = ARRAY_SIZE(list); /* More than its share: alone, it passes. */
     ask(f, &a, METHOD_BATCH_GET_PROFILE, &batch.base);
     assert_int_equal(f->answers, 0);
-    assert_int_equal(caller_share_held(f->router.places, a.caller), 4);
+    assert_int_equal(caller_share_held(f->plain.router.places, a.caller), 4);
     assert_int_equal(ask_balances(f, &a, 1), 1);
     batch.n_requests = 2;
     ask(f, &b, METHOD_BATCH_GET_PROFILE, &batch.base);
-    assert_int_equal(caller_share_held(f->router.places, b.caller), 2);
+    assert_int_equal(caller_share_held(f->plain.router.places, b.caller), 2);
 }
 
 int main(void)

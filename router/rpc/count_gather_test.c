@@ -12,31 +12,22 @@
 #include "holdfast/v1/favorites.pb-c.h"
 #include "idl/error_code.h"
 #include "router/rpc/count_gather.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 
 #define SHARDS   4u
 #define ASKS_MAX 8u
 
-struct fixture;
-
 /* One request and what came of it. */
 struct one {
-    struct fixture *f;
-    struct request request;
-    struct arena arena;
-    unsigned answers;
-    Holdfast__V1__ErrorCode code;
+    struct plain_ask ask;
     uint64_t counts[4];
     int64_t from_ms, to_ms;
     bool stale;
 };
 
 struct fixture {
-    struct loop *loop;
-    struct fake_cluster fake;
-    struct router router;
+    struct plain_router plain;
     struct one asks[ASKS_MAX];
     unsigned used;
 };
@@ -53,7 +44,7 @@ static void reply(struct request *request, const ProtobufCMessage *response)
 {
     struct one *one = request->origin;
 
-    one->answers++;
+    one->ask.answers++;
     if (request->method->id == METHOD_GET_COUNT) {
         keep(one, 0, ((const Holdfast__V1__GetCountResponse *)(const void *)response)->count);
         return;
@@ -63,34 +54,19 @@ static void reply(struct request *request, const ProtobufCMessage *response)
         keep(one, i, all->counts[i]);
 }
 
-static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
-{
-    struct one *one = request->origin;
-
-    one->answers++;
-    one->code = detail->code;
-}
-
-static const struct request_door door = { .reply = reply, .fail = fail_request };
+static const struct request_door door = { .reply = reply, .fail = plain_ask_fail };
 
 static int setup(void **state)
 {
     static const struct log silent = { .level_min = LOG_ERROR + 1 };
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct router_options options = { .cluster = "test",
-                                      .log = &silent,
-                                      .in_flight_max = 10,
-                                      .count_age_ms = 50,
-                                      .count_memo_bytes = 1u << 16 };
 
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    fake_cluster_init(&f->fake, SHARDS);
-    options.loop = f->loop;
-    options.map = f->fake.map;
-    options.port = fake_cluster_port(&f->fake);
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    router_init(&f->router, &options);
+    plain_router_init(&f->plain, SHARDS,
+                      &(struct router_options){ .log = &silent,
+                                                .in_flight_max = 10,
+                                                .count_age_ms = 50,
+                                                .count_memo_bytes = 1u << 16 });
+    f->plain.door = &door;
     *state = f;
     return 0;
 }
@@ -99,16 +75,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    for (unsigned i = 0; i < f->used; i++) { /* Of a test that has failed. */
-        if (f->asks[i].answers == 0)
-            router_cancel(&f->router, &f->asks[i].request);
-    }
-    caller_free(f->router.options.caller);
-    router_deinit(&f->router);
-    fake_cluster_deinit(&f->fake);
-    for (unsigned i = 0; i < f->used; i++)
-        arena_deinit(&f->asks[i].arena);
-    loop_free(f->loop);
+    plain_router_deinit(&f->plain);
     free(f);
     return 0;
 }
@@ -119,23 +86,15 @@ static struct one *dispatch(struct fixture *f, enum method_id method,
     CHECK(f->used < ASKS_MAX);
     struct one *one = &f->asks[f->used++];
 
-    one->f = f;
-    one->request = (struct request){ .door = &door,
-                                     .origin = one,
-                                     .method = method_find(method),
-                                     .message = message,
-                                     .arena = &one->arena,
-                                     .deadline_ms = loop_now_ms(f->loop) + wait_ms,
-                                     .scopes = SCOPES_ALL,
-                                     .peer = "test" };
-    router_dispatch(&f->router, &one->request);
+    plain_router_send(&f->plain, &one->ask, method, message, wait_ms);
     return one;
 }
 
 static struct one *get(struct fixture *f, const char *target, bool fresh)
 {
     /* Lives as long as the request. */
-    Holdfast__V1__GetCountRequest *message = arena_zalloc(&f->asks[f->used].arena, sizeof *message);
+    Holdfast__V1__GetCountRequest *message =
+        arena_zalloc(&f->asks[f->used].ask.arena, sizeof *message);
 
     holdfast__v1__get_count_request__init(message);
     message->target_id = text_lend(target);
@@ -154,7 +113,7 @@ static void shard_says(struct fixture *f, uint32_t place, size_t targets, struct
 {
     Holdfast__Internal__V1__GetPartialsResponse answer =
         HOLDFAST__INTERNAL__V1__GET_PARTIALS_RESPONSE__INIT;
-    struct slice body = f->fake.calls[place].body;
+    struct slice body = f->plain.fake.calls[place].body;
     uint64_t counts[8];
     uint8_t bytes[256];
 
@@ -172,7 +131,7 @@ static void shard_says(struct fixture *f, uint32_t place, size_t targets, struct
     answer.at_ms = said.at_ms;
     size_t size = holdfast__internal__v1__get_partials_response__pack(&answer, bytes);
     holdfast__internal__v1__get_partials_request__free_unpacked(asked, NULL);
-    fake_cluster_answer(&f->fake, place, WIRE_OK, (struct slice){ bytes, size });
+    fake_cluster_answer(&f->plain.fake, place, WIRE_OK, (struct slice){ bytes, size });
 }
 
 /* All shards of the gather whose first call is `from`: 1 + 2 + 3 + 4 times `first`. */
@@ -187,18 +146,18 @@ static void a_count_is_the_sum_of_all_shards_and_is_kept_for_a_while(void **stat
     struct fixture *f = *state;
 
     struct one *first = get(f, "g1", false);
-    assert_int_equal(f->fake.call_count, SHARDS);
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
     all_say(f, 0, 1, 1);
-    assert_int_equal(first->answers, 1);
+    assert_int_equal(first->ask.answers, 1);
     assert_int_equal(first->counts[0], 10);
     assert_int_equal(first->from_ms, 100);
     assert_int_equal(first->to_ms, 103);
     assert_false(first->stale);
     struct one *again = get(f, "g1", false);
-    assert_int_equal(again->answers, 1);
+    assert_int_equal(again->ask.answers, 1);
     assert_int_equal(again->counts[0], 10);
-    assert_int_equal(f->fake.call_count, SHARDS);
-    assert_int_equal(counts_stats(f->router.counts).memo.hits, 1);
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
+    assert_int_equal(counts_stats(f->plain.router.counts).memo.hits, 1);
 }
 
 static void a_fresh_one_is_gathered_after_it_was_asked_for(void **state)
@@ -208,13 +167,13 @@ static void a_fresh_one_is_gathered_after_it_was_asked_for(void **state)
     struct one *known = get(f, "g1", false);
     struct one *fresh = get(f, "g1", true); /* That gather may have read a shard already. */
     struct one *joins = get(f, "g1", false);
-    assert_int_equal(f->fake.call_count, 2 * SHARDS);
+    assert_int_equal(f->plain.fake.call_count, 2 * SHARDS);
     all_say(f, 0, 1, 1);
     assert_int_equal(known->counts[0], 10);
-    assert_int_equal(fresh->answers, 0);
+    assert_int_equal(fresh->ask.answers, 0);
     all_say(f, SHARDS, 1, 2);
     assert_int_equal(fresh->counts[0], 20);
-    assert_int_equal(joins->answers, 1);
+    assert_int_equal(joins->ask.answers, 1);
     assert_int_equal(get(f, "g1", false)->counts[0], 20);
 }
 
@@ -223,12 +182,12 @@ static void requests_for_one_target_share_a_gather(void **state)
     struct fixture *f = *state;
 
     struct one *a = get(f, "g1", false), *b = get(f, "g1", false);
-    assert_int_equal(f->fake.call_count, SHARDS);
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
     all_say(f, 0, 1, 1);
-    assert_int_equal(a->answers, 1);
-    assert_int_equal(b->answers, 1);
+    assert_int_equal(a->ask.answers, 1);
+    assert_int_equal(b->ask.answers, 1);
     assert_int_equal(b->counts[0], 10);
-    assert_int_equal(counts_stats(f->router.counts).shared, 1);
+    assert_int_equal(counts_stats(f->plain.router.counts).shared, 1);
 }
 
 /* While four are under way, the next one takes along all that comes. */
@@ -240,17 +199,17 @@ static void what_waits_goes_together(void **state)
 
     for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
         asks[i] = get(f, targets[i], false);
-    assert_int_equal(f->fake.call_count, 4 * SHARDS);
+    assert_int_equal(f->plain.fake.call_count, 4 * SHARDS);
     all_say(f, 0, 1, 1);
-    assert_int_equal(asks[0]->answers, 1);
-    assert_int_equal(f->fake.call_count, 5 * SHARDS);
+    assert_int_equal(asks[0]->ask.answers, 1);
+    assert_int_equal(f->plain.fake.call_count, 5 * SHARDS);
     all_say(f, 4 * SHARDS, 2, 1);
     assert_int_equal(asks[4]->counts[0], 10);
     assert_int_equal(asks[5]->counts[0], 14);
     for (uint32_t i = 1; i < 4; i++)
         all_say(f, i * SHARDS, 1, 1);
     for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
-        assert_int_equal(asks[i]->answers, 1);
+        assert_int_equal(asks[i]->ask.answers, 1);
 }
 
 static void a_batch_asks_each_shard_once(void **state)
@@ -262,13 +221,13 @@ static void a_batch_asks_each_shard_once(void **state)
     message.n_target_ids = 3;
     message.target_ids = targets;
     struct one *one = dispatch(f, METHOD_BATCH_GET_COUNTS, &message.base, 5000);
-    assert_int_equal(f->fake.call_count, SHARDS);
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
     all_say(f, 0, 3, 1);
-    assert_int_equal(one->answers, 1);
+    assert_int_equal(one->ask.answers, 1);
     assert_int_equal(one->counts[0], 10);
     assert_int_equal(one->counts[2], 18);
     message.n_target_ids = 0;
-    assert_int_equal(dispatch(f, METHOD_BATCH_GET_COUNTS, &message.base, 5000)->code,
+    assert_int_equal(dispatch(f, METHOD_BATCH_GET_COUNTS, &message.base, 5000)->ask.code,
                      CODE(INVALID_ARGUMENT));
 }
 
@@ -279,10 +238,10 @@ static void two_lives_of_a_collection_are_not_added_up(void **state)
     struct one *one = get(f, "g1", false);
     shard_says(f, 0, 1, (struct said){ 5, 9, 100 });
     shard_says(f, 1, 1, (struct said){ 5, 10, 100 });
-    assert_int_equal(one->code, CODE(UNAVAILABLE));
-    assert_true(f->fake.calls[2].cancelled);
-    assert_true(f->fake.calls[3].cancelled);
-    assert_int_equal(counts_stats(f->router.counts).gathers_failed, 1);
+    assert_int_equal(one->ask.code, CODE(UNAVAILABLE));
+    assert_true(f->plain.fake.calls[2].cancelled);
+    assert_true(f->plain.fake.calls[3].cancelled);
+    assert_int_equal(counts_stats(f->plain.router.counts).gathers_failed, 1);
 }
 
 static bool pause_over(void *user)
@@ -293,7 +252,7 @@ static bool pause_over(void *user)
 
 static void rest(struct fixture *f, uint32_t ms)
 {
-    (void)loop_run_until(f->loop, pause_over, NULL, ms);
+    (void)loop_run_until(f->plain.loop, pause_over, NULL, ms);
 }
 
 static void a_silent_shard_makes_what_was_known_stale(void **state)
@@ -306,21 +265,21 @@ static void a_silent_shard_makes_what_was_known_stale(void **state)
     rest(f, 80);
     struct one *stale = get(f, "g1", false), *fresh = get(f, "g1", true);
     struct one *unknown = get(f, "g2", false);
-    assert_int_equal(f->fake.call_count, 4 * SHARDS);
+    assert_int_equal(f->plain.fake.call_count, 4 * SHARDS);
     rest(f, 2100);
     for (uint32_t i = 1; i < 4; i++) /* Past the deadline of the gathers. */
-        fake_cluster_fail(&f->fake, i * SHARDS + 2, ERR_TIMEOUT);
+        fake_cluster_fail(&f->plain.fake, i * SHARDS + 2, ERR_TIMEOUT);
     rest(f, 50);
-    assert_int_equal(stale->answers, 1);
+    assert_int_equal(stale->ask.answers, 1);
     assert_int_equal(stale->counts[0], 10);
     assert_true(stale->stale);
     assert_int_equal(stale->to_ms, 103);
-    assert_int_equal(fresh->answers, 1);
-    assert_true(fresh->code != 0);
-    assert_int_equal(unknown->answers, 1);
-    assert_true(unknown->code != 0);
-    assert_int_equal(counts_stats(f->router.counts).stale, 1);
-    assert_int_equal(counts_stats(f->router.counts).gathering, 0);
+    assert_int_equal(fresh->ask.answers, 1);
+    assert_true(fresh->ask.code != 0);
+    assert_int_equal(unknown->ask.answers, 1);
+    assert_true(unknown->ask.code != 0);
+    assert_int_equal(counts_stats(f->plain.router.counts).stale, 1);
+    assert_int_equal(counts_stats(f->plain.router.counts).gathering, 0);
 }
 
 static void a_caller_that_goes_takes_its_gather_along(void **state)
@@ -328,13 +287,13 @@ static void a_caller_that_goes_takes_its_gather_along(void **state)
     struct fixture *f = *state;
 
     struct one *a = get(f, "g1", false), *b = get(f, "g1", false);
-    router_cancel(&f->router, &a->request);
-    assert_int_equal(a->code, CODE(CANCELED));
-    assert_true(f->fake.calls[0].open);
-    router_cancel(&f->router, &b->request);
+    router_cancel(&f->plain.router, &a->ask.request);
+    assert_int_equal(a->ask.code, CODE(CANCELED));
+    assert_true(f->plain.fake.calls[0].open);
+    router_cancel(&f->plain.router, &b->ask.request);
     for (uint32_t i = 0; i < SHARDS; i++)
-        assert_true(f->fake.calls[i].cancelled);
-    assert_int_equal(counts_stats(f->router.counts).gathering, 0);
+        assert_true(f->plain.fake.calls[i].cancelled);
+    assert_int_equal(counts_stats(f->plain.router.counts).gathering, 0);
 }
 
 static void a_deadline_ends_the_request_alone(void **state)
@@ -346,8 +305,8 @@ static void a_deadline_ends_the_request_alone(void **state)
     struct one *patient = get(f, "g1", false);
     struct one *hasty = dispatch(f, METHOD_GET_COUNT, &message.base, 40);
     rest(f, 100);
-    assert_int_equal(hasty->code, CODE(UNAVAILABLE));
-    assert_int_equal(patient->answers, 0);
+    assert_int_equal(hasty->ask.code, CODE(UNAVAILABLE));
+    assert_int_equal(patient->ask.answers, 0);
     all_say(f, 0, 1, 1);
     assert_int_equal(patient->counts[0], 10);
 }

@@ -13,8 +13,7 @@
 #include "holdfast/v1/events.pb-c.h"
 #include "idl/error_code.h"
 #include "router/core/event_cursor.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
 
@@ -23,53 +22,30 @@
 #define EVENTS_MAX 8u
 
 struct fixture {
-    struct loop *loop;
-    struct fake_cluster fake;
-    struct router router;
-    struct request request;
-    struct arena arena;
-    unsigned answers;
+    struct plain_ask ask; /* First: it is the origin of the request. */
+    struct plain_router plain;
     uint32_t first; /* Of the calls to nodes: that to shard 0. */
-    Holdfast__V1__ErrorCode code;
     Holdfast__V1__PollResponse *page;
 };
 
 static void reply(struct request *request, const ProtobufCMessage *response)
 {
     struct fixture *f = request->origin;
-    size_t size = protobuf_c_message_get_packed_size(response);
-    uint8_t *bytes = mem_zalloc(size + 1);
 
-    (void)protobuf_c_message_pack(response, bytes);
-    f->page = holdfast__v1__poll_response__unpack(NULL, size, bytes);
-    free(bytes);
-    f->answers++;
+    f->page = plain_message_copy(response);
+    f->ask.answers++;
 }
 
-static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
-{
-    struct fixture *f = request->origin;
-
-    f->code = detail->code;
-    f->answers++;
-}
-
-static const struct request_door door = { .reply = reply, .fail = fail_request };
+static const struct request_door door = { .reply = reply, .fail = plain_ask_fail };
 
 static int setup(void **state)
 {
     static const struct log silent = { .level_min = LOG_ERROR + 1 };
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct router_options options = { .cluster = "test", .log = &silent, .in_flight_max = 10 };
 
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    fake_cluster_init(&f->fake, SHARDS);
-    options.loop = f->loop;
-    options.map = f->fake.map;
-    options.port = fake_cluster_port(&f->fake);
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    router_init(&f->router, &options);
+    plain_router_init(&f->plain, SHARDS,
+                      &(struct router_options){ .log = &silent, .in_flight_max = 10 });
+    f->plain.door = &door;
     *state = f;
     return 0;
 }
@@ -78,15 +54,9 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    if (f->answers == 0) /* Of a test that has failed. */
-        router_cancel(&f->router, &f->request);
+    plain_router_deinit(&f->plain);
     if (f->page != NULL)
         holdfast__v1__poll_response__free_unpacked(f->page, NULL);
-    caller_free(f->router.options.caller);
-    router_deinit(&f->router);
-    fake_cluster_deinit(&f->fake);
-    arena_deinit(&f->arena);
-    loop_free(f->loop);
     free(f);
     return 0;
 }
@@ -94,26 +64,17 @@ static int teardown(void **state)
 /* The message and the page before live as long as the test. */
 static void poll(struct fixture *f, uint32_t page_size, uint32_t wait_ms)
 {
-    Holdfast__V1__PollRequest *message = arena_zalloc(&f->arena, sizeof *message);
+    Holdfast__V1__PollRequest *message = arena_zalloc(&f->ask.arena, sizeof *message);
 
     holdfast__v1__poll_request__init(message);
     message->page_size = page_size;
     if (f->page != NULL) {
-        message->cursor = arena_printf(&f->arena, "%s", f->page->next_cursor);
+        message->cursor = arena_printf(&f->ask.arena, "%s", f->page->next_cursor);
         holdfast__v1__poll_response__free_unpacked(f->page, NULL);
     }
     f->page = NULL;
-    f->answers = 0;
-    f->first = f->fake.call_count;
-    f->request = (struct request){ .door = &door,
-                                   .origin = f,
-                                   .method = method_find(METHOD_POLL),
-                                   .message = &message->base,
-                                   .arena = &f->arena,
-                                   .deadline_ms = loop_now_ms(f->loop) + wait_ms,
-                                   .scopes = SCOPES_ALL,
-                                   .peer = "test" };
-    router_dispatch(&f->router, &f->request);
+    f->first = f->plain.fake.call_count;
+    plain_router_send(&f->plain, &f->ask, METHOD_POLL, &message->base, wait_ms);
 }
 
 /* The events `first` to `last` of a shard: numbers in the last byte of a place. */
@@ -126,8 +87,8 @@ struct said {
 static uint32_t call_of(struct fixture *f, uint32_t shard,
                         Holdfast__Internal__V1__ListShardEventsRequest **ret_asked)
 {
-    for (uint32_t i = f->first; i < f->fake.call_count; i++) {
-        struct slice body = f->fake.calls[i].body;
+    for (uint32_t i = f->first; i < f->plain.fake.call_count; i++) {
+        struct slice body = f->plain.fake.calls[i].body;
         *ret_asked =
             holdfast__internal__v1__list_shard_events_request__unpack(NULL, body.size, body.data);
         assert_non_null(*ret_asked);
@@ -171,7 +132,7 @@ static void shard_says(struct fixture *f, uint32_t shard, uint8_t known, struct 
     answer.more = said.more;
     answer.gap = said.gap;
     size_t size = holdfast__internal__v1__list_shard_events_response__pack(&answer, bytes);
-    fake_cluster_answer(&f->fake, call, WIRE_OK, (struct slice){ bytes, size });
+    fake_cluster_answer(&f->plain.fake, call, WIRE_OK, (struct slice){ bytes, size });
 }
 
 static void a_page_has_the_events_of_all_shards_and_the_next_one_goes_on(void **state)
@@ -179,10 +140,10 @@ static void a_page_has_the_events_of_all_shards_and_the_next_one_goes_on(void **
     struct fixture *f = *state;
 
     poll(f, 100, 5000);
-    assert_int_equal(f->fake.call_count, SHARDS);
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
     for (uint32_t i = 0; i < SHARDS; i++)
         shard_says(f, i, 0, (struct said){ 1, 2, false, false });
-    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->ask.answers, 1);
     assert_int_equal(f->page->n_events, 2 * SHARDS);
     assert_false(f->page->more);
     poll(f, 100, 5000);
@@ -230,25 +191,25 @@ static void what_has_no_room_is_told_in_the_next_page(void **state)
 
 static bool is_answered(void *user)
 {
-    return ((const struct fixture *)user)->answers > 0;
+    return ((const struct fixture *)user)->ask.answers > 0;
 }
 
 static void a_shard_that_is_silent_keeps_its_place(void **state)
 {
     struct fixture *f = *state;
 
-    fake_cluster_set_owner(&f->fake, 2, 2, 2);
-    f->fake.down[2] = true;
+    fake_cluster_set_owner(&f->plain.fake, 2, 2, 2);
+    f->plain.fake.down[2] = true;
     poll(f, 100, 300);
     for (uint32_t i = 0; i < SHARDS; i++) {
         if (i != 2)
             shard_says(f, i, 0, (struct said){ 1, 1, false, false });
     }
-    (void)loop_run_until(f->loop, is_answered, f, 5000);
-    assert_int_equal(f->answers, 1);
+    (void)loop_run_until(f->plain.loop, is_answered, f, 5000);
+    assert_int_equal(f->ask.answers, 1);
     assert_int_equal(f->page->n_unreachable_shards, 1);
     assert_int_equal(f->page->unreachable_shards[0], 2);
-    f->fake.down[2] = false;
+    f->plain.fake.down[2] = false;
     poll(f, 100, 5000);
     for (uint32_t i = 0; i < SHARDS; i++)
         shard_says(f, i, i == 2 ? 0 : 1, (struct said){ 0 });
@@ -259,11 +220,11 @@ static void no_answer_at_all_is_an_error(void **state)
 {
     struct fixture *f = *state;
 
-    f->fake.down[1] = true;
+    f->plain.fake.down[1] = true;
     poll(f, 100, 300);
-    (void)loop_run_until(f->loop, is_answered, f, 5000);
-    assert_int_equal(f->answers, 1);
-    assert_true(f->code == CODE(UNAVAILABLE) || f->code == CODE(DEADLINE_EXCEEDED));
+    (void)loop_run_until(f->plain.loop, is_answered, f, 5000);
+    assert_int_equal(f->ask.answers, 1);
+    assert_true(f->ask.code == CODE(UNAVAILABLE) || f->ask.code == CODE(DEADLINE_EXCEEDED));
 }
 
 static void a_caller_that_goes_away_asks_no_longer(void **state)
@@ -272,10 +233,10 @@ static void a_caller_that_goes_away_asks_no_longer(void **state)
 
     poll(f, 100, 5000);
     shard_says(f, 0, 0, (struct said){ 1, 1, false, false });
-    router_cancel(&f->router, &f->request);
-    assert_int_equal(f->code, CODE(CANCELED));
+    router_cancel(&f->plain.router, &f->ask.request);
+    assert_int_equal(f->ask.code, CODE(CANCELED));
     for (uint32_t i = 1; i < SHARDS; i++)
-        assert_true(f->fake.calls[i].cancelled);
+        assert_true(f->plain.fake.calls[i].cancelled);
 }
 
 static void an_answer_that_cannot_be_read_is_a_bug(void **state)
@@ -283,9 +244,9 @@ static void an_answer_that_cannot_be_read_is_a_bug(void **state)
     struct fixture *f = *state;
 
     poll(f, 100, 5000);
-    fake_cluster_answer(&f->fake, 1, WIRE_OK, SLICE_LITERAL("\xff\xff"));
-    assert_int_equal(f->answers, 1);
-    assert_int_equal(f->code, CODE(INTERNAL));
+    fake_cluster_answer(&f->plain.fake, 1, WIRE_OK, SLICE_LITERAL("\xff\xff"));
+    assert_int_equal(f->ask.answers, 1);
+    assert_int_equal(f->ask.code, CODE(INTERNAL));
 }
 
 #define POLL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

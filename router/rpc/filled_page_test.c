@@ -9,31 +9,21 @@
 
 #include "holdfast/v1/ledger.pb-c.h"
 #include "idl/error_code.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 
 struct fixture {
-    struct loop *loop;
-    struct fake_cluster fake;
-    struct router router;
-    struct request request;
-    struct arena arena;
-    unsigned answers;
-    Holdfast__V1__ErrorCode code;
+    struct plain_ask ask; /* First: it is the origin of the request. */
+    struct plain_router plain;
     Holdfast__V1__ListEntriesResponse *page;
 };
 
 static void reply(struct request *request, const ProtobufCMessage *response)
 {
     struct fixture *f = request->origin;
-    size_t size = protobuf_c_message_get_packed_size(response);
-    uint8_t *bytes = mem_zalloc(size + 1);
 
-    (void)protobuf_c_message_pack(response, bytes);
-    f->page = holdfast__v1__list_entries_response__unpack(NULL, size, bytes);
-    free(bytes);
-    f->answers++;
+    f->page = plain_message_copy(response);
+    f->ask.answers++;
 }
 
 static void reply_encoded(struct request *request, struct slice response)
@@ -41,35 +31,19 @@ static void reply_encoded(struct request *request, struct slice response)
     struct fixture *f = request->origin;
 
     f->page = holdfast__v1__list_entries_response__unpack(NULL, response.size, response.data);
-    f->answers++;
-}
-
-static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
-{
-    struct fixture *f = request->origin;
-
-    f->code = detail->code;
-    f->answers++;
+    f->ask.answers++;
 }
 
 static const struct request_door door = { .reply = reply,
                                           .reply_encoded = reply_encoded,
-                                          .fail = fail_request };
+                                          .fail = plain_ask_fail };
 
 static int setup(void **state)
 {
-    static const struct log silent = { .level_min = LOG_ERROR };
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct router_options options = { .cluster = "test", .log = &silent, .in_flight_max = 10 };
 
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    fake_cluster_init(&f->fake, 4);
-    options.loop = f->loop;
-    options.map = f->fake.map;
-    options.port = fake_cluster_port(&f->fake);
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    router_init(&f->router, &options);
+    plain_router_init(&f->plain, 4, &(struct router_options){ .in_flight_max = 10 });
+    f->plain.door = &door;
     *state = f;
     return 0;
 }
@@ -78,27 +52,15 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
+    plain_router_deinit(&f->plain);
     holdfast__v1__list_entries_response__free_unpacked(f->page, NULL);
-    caller_free(f->router.options.caller);
-    router_deinit(&f->router);
-    fake_cluster_deinit(&f->fake);
-    arena_deinit(&f->arena);
-    loop_free(f->loop);
     free(f);
     return 0;
 }
 
 static void dispatch(struct fixture *f, const Holdfast__V1__ListEntriesRequest *message)
 {
-    f->request = (struct request){ .door = &door,
-                                   .origin = f,
-                                   .method = method_find(METHOD_LIST_ENTRIES),
-                                   .message = &message->base,
-                                   .arena = &f->arena,
-                                   .deadline_ms = loop_now_ms(f->loop) + 5000,
-                                   .scopes = SCOPES_ALL,
-                                   .peer = "test" };
-    router_dispatch(&f->router, &f->request);
+    plain_router_send(&f->plain, &f->ask, METHOD_LIST_ENTRIES, &message->base, 5000);
 }
 
 /* What call `place` asked for; the answer has entries `from` on, and that cursor. */
@@ -119,14 +81,14 @@ static void node_answers(struct fixture *f, uint32_t place, uint64_t from, size_
     page.next_cursor = text_lend(cursor);
     page.head_seq = 100 + place;
     size_t size = holdfast__v1__list_entries_response__pack(&page, bytes);
-    fake_cluster_answer(&f->fake, place, WIRE_OK, (struct slice){ bytes, size });
+    fake_cluster_answer(&f->plain.fake, place, WIRE_OK, (struct slice){ bytes, size });
 }
 
 static void asked_for(struct fixture *f, uint32_t place, const char *cursor, uint32_t size)
 {
-    assert_int_equal(f->fake.call_count, place + 1);
+    assert_int_equal(f->plain.fake.call_count, place + 1);
     Holdfast__V1__ListEntriesRequest *asked = holdfast__v1__list_entries_request__unpack(
-        NULL, f->fake.calls[place].body.size, f->fake.calls[place].body.data);
+        NULL, f->plain.fake.calls[place].body.size, f->plain.fake.calls[place].body.data);
     assert_non_null(asked);
     assert_string_equal(asked->cursor, cursor);
     assert_int_equal(asked->page_size, size);
@@ -156,7 +118,7 @@ static void an_empty_page_with_a_cursor_is_filled(void **state)
     node_answers(f, 1, 41, 2, "900");
     asked_for(f, 2, "900", 1);
     node_answers(f, 2, 43, 1, "950");
-    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->ask.answers, 1);
     assert_int_equal(f->page->n_entries, 3);
     assert_int_equal(f->page->entries[0]->seq, 41);
     assert_int_equal(f->page->entries[2]->seq, 43);
@@ -172,7 +134,7 @@ static void the_end_of_the_list_ends_the_page(void **state)
     dispatch(f, &message);
     node_answers(f, 0, 7, 1, "500");
     node_answers(f, 1, 0, 0, "");
-    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->ask.answers, 1);
     assert_int_equal(f->page->n_entries, 1);
     assert_string_equal(f->page->next_cursor, "");
 }
@@ -184,7 +146,7 @@ static void so_many_rounds_without_a_match_end_with_the_cursor(void **state)
     uint32_t round = 0;
 
     dispatch(f, &message);
-    for (; f->answers == 0; round++)
+    for (; f->ask.answers == 0; round++)
         node_answers(f, round, 0, 0, "500");
     assert_int_equal(round, 256);
     assert_int_equal(f->page->n_entries, 0);
@@ -198,10 +160,10 @@ static void a_caller_that_leaves_ends_it(void **state)
 
     dispatch(f, &message);
     node_answers(f, 0, 0, 0, "500");
-    router_cancel(&f->router, &f->request);
-    assert_true(f->fake.calls[1].cancelled);
-    assert_int_equal(f->answers, 1);
-    assert_int_equal(router_in_flight(&f->router), 0);
+    router_cancel(&f->plain.router, &f->ask.request);
+    assert_true(f->plain.fake.calls[1].cancelled);
+    assert_int_equal(f->ask.answers, 1);
+    assert_int_equal(router_in_flight(&f->plain.router), 0);
 }
 
 static void what_does_not_filter_is_passed_on_as_it_is(void **state)
@@ -212,7 +174,7 @@ static void what_does_not_filter_is_passed_on_as_it_is(void **state)
     message.currency = (char *)"";
     dispatch(f, &message);
     node_answers(f, 0, 7, 1, "6");
-    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->ask.answers, 1);
     assert_int_equal(f->page->n_entries, 1);
 }
 

@@ -12,17 +12,14 @@
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/error_code.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/caller_name.h"
 
 #define KEY "0a1b2c3d4e5f"
 
 struct fixture {
-    struct loop *loop;
-    struct fake_cluster fake;
-    struct router router;
+    struct plain_router plain;
     struct request request;
     struct arena arena;
     const char *author;
@@ -56,61 +53,40 @@ static const struct request_door door = { .reply_encoded = reply_encoded, .fail 
 
 static int setup(void **state)
 {
-    static const struct log silent = { .level_min = LOG_ERROR };
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct router_options options = { .cluster = "test", .log = &silent, .in_flight_max = 10 };
 
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    fake_cluster_init(&f->fake, 4);
-    options.loop = f->loop;
-    options.map = f->fake.map;
-    options.port = fake_cluster_port(&f->fake);
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    router_init(&f->router, &options);
+    plain_router_init(&f->plain, 4, &(struct router_options){ .in_flight_max = 10 });
     f->scopes = SCOPES_ALL;
     *state = f;
     return 0;
-}
-
-/* Answers what is open. */
-static void finish(struct fixture *f)
-{
-    for (uint32_t i = 0; i < f->fake.call_count; i++) {
-        if (f->fake.calls[i].open)
-            fake_cluster_answer(&f->fake, i, WIRE_OK, (struct slice){ 0 });
-    }
 }
 
 static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    finish(f);
-    caller_free(f->router.options.caller);
-    router_deinit(&f->router);
-    fake_cluster_deinit(&f->fake);
+    plain_router_answer_all(&f->plain);
+    plain_router_deinit(&f->plain);
     arena_deinit(&f->arena);
-    loop_free(f->loop);
     free(f);
     return 0;
 }
 
 static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage *message)
 {
-    finish(f);
+    plain_router_answer_all(&f->plain);
     f->request = (struct request){ .door = &door,
                                    .origin = f,
                                    .method = method_find(method),
                                    .message = message,
                                    .encoded = f->encoded,
                                    .arena = &f->arena,
-                                   .deadline_ms = loop_now_ms(f->loop) + 5000,
+                                   .deadline_ms = loop_now_ms(f->plain.loop) + 5000,
                                    .scopes = f->scopes,
                                    .key_id = f->author,
                                    .author = f->author,
                                    .peer = "test" };
-    router_dispatch(&f->router, &f->request);
+    router_dispatch(&f->plain.router, &f->request);
 }
 
 static void *take(void *arena, size_t size)
@@ -127,12 +103,12 @@ static void leave(void *arena, void *memory)
 /* Of the call at that place: whom the node is told; NULL: nothing stands behind the request. */
 static const char *told(struct fixture *f, uint32_t place)
 {
-    const struct fake_call *call = &f->fake.calls[place];
+    const struct fake_call *call = &f->plain.fake.calls[place];
     ProtobufCAllocator allocator = { take, leave, &f->arena };
     struct slice name;
     const char *text = NULL;
 
-    assert_true(place < f->fake.call_count);
+    assert_true(place < f->plain.fake.call_count);
     ProtobufCMessage *message = protobuf_c_message_unpack(
         method_find(call->method)->request, &allocator, call->body.size, call->body.data);
     assert_non_null(message);
@@ -195,7 +171,7 @@ static void a_name_that_a_caller_wrote_is_not_the_last_one(void **state)
         assert_int_equal(message->n_unknown_fields, 1);
         dispatch(f, METHOD_GRANT, message);
         assert_string_equal(told(f, i), authors[i]);
-        finish(f);
+        plain_router_answer_all(&f->plain);
         protobuf_c_message_free_unpacked(message, NULL);
     }
 }
@@ -208,7 +184,7 @@ static void a_text_that_names_a_key_is_refused(void **state)
     f->author = KEY;
     f->scopes = SCOPE_ADMIN;
     dispatch(f, METHOD_GRANT, &grant.base);
-    assert_int_equal(f->fake.call_count, 0);
+    assert_int_equal(f->plain.fake.call_count, 0);
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
     assert_non_null(strstr(f->message, "whose key"));
 }
@@ -228,13 +204,13 @@ static void each_element_of_a_batch_and_each_recipient_of_mail_has_it(void **sta
     batch.requests = list;
     batch.n_requests = 2;
     dispatch(f, METHOD_BATCH_GRANT, &batch.base);
-    assert_int_equal(f->fake.call_count, 2);
+    assert_int_equal(f->plain.fake.call_count, 2);
     mail.to_player_ids = recipients;
     mail.n_to_player_ids = 2;
     mail.op_id = text_lend("claim:m");
     mail.authority = text_lend("system:mail");
     dispatch(f, METHOD_DELIVER_MAIL, &mail.base);
-    assert_int_equal(f->fake.call_count, 4);
+    assert_int_equal(f->plain.fake.call_count, 4);
     for (uint32_t i = 0; i < 4; i++)
         assert_string_equal(told(f, i), KEY);
 }
@@ -268,15 +244,15 @@ static void an_older_node_gets_the_plain_request(void **state)
     size_t size = protobuf_c_message_pack(&grant.base, plain);
 
     f->author = KEY;
-    f->fake.older[1] = true;
+    f->plain.fake.older[1] = true;
     dispatch(f, METHOD_GRANT, &grant.base);
-    assert_int_equal(f->fake.calls[0].node, 1);
-    assert_int_equal(f->fake.calls[0].body.size, size);
-    assert_memory_equal(f->fake.calls[0].body.data, plain, size);
-    f->fake.older[1] = false;
+    assert_int_equal(f->plain.fake.calls[0].node, 1);
+    assert_int_equal(f->plain.fake.calls[0].body.size, size);
+    assert_memory_equal(f->plain.fake.calls[0].body.data, plain, size);
+    f->plain.fake.older[1] = false;
     dispatch(f, METHOD_GRANT, &grant.base);
     assert_string_equal(told(f, 1), KEY);
-    assert_memory_equal(f->fake.calls[1].body.data, plain, size);
+    assert_memory_equal(f->plain.fake.calls[1].body.data, plain, size);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -12,8 +12,7 @@
 #include "holdfast/internal/v1/top.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "idl/error_code.h"
-#include "router/rpc/fake_cluster.h"
-#include "router/rpc/router.h"
+#include "router/rpc/plain_router.h"
 #include "router/rpc/top_gather.h"
 #include "runtime/base/check.h"
 
@@ -23,10 +22,7 @@
 
 /* One request and what came of it. */
 struct one {
-    struct request request;
-    struct arena arena;
-    unsigned answers;
-    Holdfast__V1__ErrorCode code;
+    struct plain_ask ask;
     char places[128];
     size_t count;
     int64_t from_ms, to_ms;
@@ -34,9 +30,7 @@ struct one {
 };
 
 struct fixture {
-    struct loop *loop;
-    struct fake_cluster fake;
-    struct router router;
+    struct plain_router plain;
     struct one asks[ASKS_MAX];
     unsigned used;
 };
@@ -46,7 +40,7 @@ static void reply(struct request *request, const ProtobufCMessage *response)
     const Holdfast__V1__GetTopResponse *top = (const void *)response;
     struct one *one = request->origin;
 
-    one->answers++;
+    one->ask.answers++;
     one->count = top->n_entries;
     one->from_ms = top->as_of_from_ms;
     one->to_ms = top->as_of_to_ms;
@@ -57,34 +51,19 @@ static void reply(struct request *request, const ProtobufCMessage *response)
                  (unsigned long long)top->entries[i]->count);
 }
 
-static void fail_request(struct request *request, const Holdfast__V1__ErrorDetail *detail)
-{
-    struct one *one = request->origin;
-
-    one->answers++;
-    one->code = detail->code;
-}
-
-static const struct request_door door = { .reply = reply, .fail = fail_request };
+static const struct request_door door = { .reply = reply, .fail = plain_ask_fail };
 
 static int setup(void **state)
 {
     static const struct log silent = { .level_min = LOG_ERROR + 1 };
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct router_options options = { .cluster = "test",
-                                      .log = &silent,
-                                      .in_flight_max = 100,
-                                      .count_age_ms = 50,
-                                      .count_memo_bytes = 1u << 16 };
 
-    CHECK(loop_new(&f->loop) == ERR_OK);
-    fake_cluster_init(&f->fake, SHARDS);
-    options.loop = f->loop;
-    options.map = f->fake.map;
-    options.port = fake_cluster_port(&f->fake);
-    options.caller = caller_new(&(struct caller_options){
-        .loop = f->loop, .map = options.map, .port = options.port, .seed = 1 });
-    router_init(&f->router, &options);
+    plain_router_init(&f->plain, SHARDS,
+                      &(struct router_options){ .log = &silent,
+                                                .in_flight_max = 100,
+                                                .count_age_ms = 50,
+                                                .count_memo_bytes = 1u << 16 });
+    f->plain.door = &door;
     *state = f;
     return 0;
 }
@@ -93,16 +72,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    for (unsigned i = 0; i < f->used; i++) { /* Of a test that leaves some open, or has failed. */
-        if (f->asks[i].answers == 0)
-            router_cancel(&f->router, &f->asks[i].request);
-    }
-    caller_free(f->router.options.caller);
-    router_deinit(&f->router);
-    fake_cluster_deinit(&f->fake);
-    for (unsigned i = 0; i < f->used; i++)
-        arena_deinit(&f->asks[i].arena);
-    loop_free(f->loop);
+    plain_router_deinit(&f->plain);
     free(f);
     return 0;
 }
@@ -119,23 +89,15 @@ static struct one *get(struct fixture *f, const struct wish *wish)
 {
     CHECK(f->used < ASKS_MAX);
     struct one *one = &f->asks[f->used++];
-    Holdfast__V1__GetTopRequest *message = arena_zalloc(&one->arena, sizeof *message);
+    Holdfast__V1__GetTopRequest *message = arena_zalloc(&one->ask.arena, sizeof *message);
 
     holdfast__v1__get_top_request__init(message);
     message->collection = text_lend(wish->collection != NULL ? wish->collection : "");
     message->window = text_lend(wish->window != NULL ? wish->window : "");
     message->_limit_case = wish->limit > 0;
     message->limit = wish->limit;
-    one->request = (struct request){ .door = &door,
-                                     .origin = one,
-                                     .method = method_find(METHOD_GET_TOP),
-                                     .message = &message->base,
-                                     .arena = &one->arena,
-                                     .deadline_ms = loop_now_ms(f->loop) +
-                                                    (wish->wait_ms > 0 ? wish->wait_ms : 5000),
-                                     .scopes = SCOPES_ALL,
-                                     .peer = "test" };
-    router_dispatch(&f->router, &one->request);
+    plain_router_send(&f->plain, &one->ask, METHOD_GET_TOP, &message->base,
+                      wish->wait_ms > 0 ? wish->wait_ms : 5000);
     return one;
 }
 
@@ -156,7 +118,7 @@ static void shard_says(struct fixture *f, uint32_t place, uint32_t limit, const 
     Holdfast__Internal__V1__GetShardTopResponse answer =
         HOLDFAST__INTERNAL__V1__GET_SHARD_TOP_RESPONSE__INIT;
     Holdfast__V1__TopEntry entry = HOLDFAST__V1__TOP_ENTRY__INIT, *list[] = { &entry };
-    struct slice body = f->fake.calls[place].body;
+    struct slice body = f->plain.fake.calls[place].body;
     char name[8];
     uint8_t bytes[256];
 
@@ -175,7 +137,7 @@ static void shard_says(struct fixture *f, uint32_t place, uint32_t limit, const 
     answer.pulled_ms = said->pulled_ms;
     answer.at_ms = NOW_MS + place % SHARDS;
     size_t size = holdfast__internal__v1__get_shard_top_response__pack(&answer, bytes);
-    fake_cluster_answer(&f->fake, place, WIRE_OK, (struct slice){ bytes, size });
+    fake_cluster_answer(&f->plain.fake, place, WIRE_OK, (struct slice){ bytes, size });
 }
 
 /* All shards of the gather whose first call is `from`: 1, 2, 3 and 4 times `first`. */
@@ -194,7 +156,7 @@ static bool pause_over(void *user)
 
 static void rest(struct fixture *f, uint32_t ms)
 {
-    (void)loop_run_until(f->loop, pause_over, NULL, ms);
+    (void)loop_run_until(f->plain.loop, pause_over, NULL, ms);
 }
 
 static void a_list_is_that_of_all_shards_and_is_kept_for_a_second(void **state)
@@ -202,20 +164,20 @@ static void a_list_is_that_of_all_shards_and_is_kept_for_a_second(void **state)
     struct fixture *f = *state;
 
     struct one *first = get_all(f);
-    assert_int_equal(f->fake.call_count, SHARDS);
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
     all_say(f, 0, 10, 1);
-    assert_int_equal(first->answers, 1);
+    assert_int_equal(first->ask.answers, 1);
     assert_string_equal(first->places, "t3 4 t2 3 t1 2");
     assert_int_equal(first->from_ms, NOW_MS - 1000);
     assert_int_equal(first->to_ms, NOW_MS + 3);
     assert_false(first->stale);
     struct one *again = get(f, &(struct wish){ .window = "all", .limit = 10 });
-    assert_int_equal(again->answers, 1);
+    assert_int_equal(again->ask.answers, 1);
     assert_int_equal(again->count, 4); /* Gathered for ten places. */
-    assert_int_equal(f->fake.call_count, SHARDS);
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
     rest(f, TOP_AGE_MS + 50);
     struct one *later = get_all(f);
-    assert_int_equal(f->fake.call_count, 2 * SHARDS);
+    assert_int_equal(f->plain.fake.call_count, 2 * SHARDS);
     all_say(f, SHARDS, 10, 2);
     assert_string_equal(later->places, "t3 8 t2 6 t1 4");
 }
@@ -228,15 +190,15 @@ static void requests_for_one_list_share_a_gather(void **state)
     struct one *day = get(f, &(struct wish){ .window = "24h", .limit = 3 });
     struct one *more = get(f, &(struct wish){ .window = "all" }); /* A hundred. */
     struct one *other = get(f, &(struct wish){ .collection = "likes", .window = "all" });
-    assert_int_equal(f->fake.call_count, 4 * SHARDS);
+    assert_int_equal(f->plain.fake.call_count, 4 * SHARDS);
     all_say(f, 0, 10, 1);
-    assert_int_equal(a->answers, 1);
-    assert_int_equal(b->answers, 1);
-    assert_int_equal(day->answers + more->answers + other->answers, 0);
+    assert_int_equal(a->ask.answers, 1);
+    assert_int_equal(b->ask.answers, 1);
+    assert_int_equal(day->ask.answers + more->ask.answers + other->ask.answers, 0);
     all_say(f, SHARDS, 10, 1);
     all_say(f, 2 * SHARDS, 100, 1);
     all_say(f, 3 * SHARDS, 100, 1);
-    assert_int_equal(day->answers + more->answers + other->answers, 3);
+    assert_int_equal(day->ask.answers + more->ask.answers + other->ask.answers, 3);
     assert_int_equal(more->count, 4);
 }
 
@@ -253,17 +215,18 @@ static void a_silent_shard_makes_what_was_known_stale(void **state)
     for (uint32_t i = 0; i < SHARDS - 1; i++)
         shard_says(f, SHARDS + i, 10, &(struct said){ 9, 9, NOW_MS });
     rest(f, 2100);
-    for (uint32_t place = SHARDS; place < f->fake.call_count; place++) {
-        if (f->fake.calls[place].open)
-            fake_cluster_fail(&f->fake, place, ERR_TIMEOUT);
+    for (uint32_t place = SHARDS; place < f->plain.fake.call_count; place++) {
+        if (f->plain.fake.calls[place].open)
+            fake_cluster_fail(&f->plain.fake, place, ERR_TIMEOUT);
     }
     rest(f, 50);
-    assert_int_equal(stale->answers, 1);
+    assert_int_equal(stale->ask.answers, 1);
     assert_true(stale->stale);
     assert_string_equal(stale->places, "t3 4 t2 3 t1 2"); /* Nothing of a part of the shards. */
     assert_int_equal(stale->from_ms, NOW_MS - 1000);
-    assert_int_equal(unknown->answers, 1);
-    assert_true(unknown->code == CODE(UNAVAILABLE) || unknown->code == CODE(DEADLINE_EXCEEDED));
+    assert_int_equal(unknown->ask.answers, 1);
+    assert_true(unknown->ask.code == CODE(UNAVAILABLE) ||
+                unknown->ask.code == CODE(DEADLINE_EXCEEDED));
 }
 
 /* Every shard answers, and one has not been pulled from for a while. */
@@ -293,9 +256,9 @@ static void a_new_owner_that_has_not_pulled_is_waited_for(void **state)
     struct one *one = get_all(f);
     shard_says(f, 0, 10, &(struct said){ 1, 9, NOW_MS });
     shard_says(f, 1, 10, &(struct said){ 1, 9, 0 });
-    assert_int_equal(one->code, CODE(UNAVAILABLE));
-    assert_true(f->fake.calls[2].cancelled);
-    assert_true(f->fake.calls[3].cancelled);
+    assert_int_equal(one->ask.code, CODE(UNAVAILABLE));
+    assert_true(f->plain.fake.calls[2].cancelled);
+    assert_true(f->plain.fake.calls[3].cancelled);
 }
 
 static void two_lives_of_a_collection_are_not_merged(void **state)
@@ -305,10 +268,10 @@ static void two_lives_of_a_collection_are_not_merged(void **state)
     struct one *one = get_all(f);
     shard_says(f, 0, 10, &(struct said){ 1, 9, NOW_MS });
     shard_says(f, 1, 10, &(struct said){ 1, 10, NOW_MS });
-    assert_int_equal(one->code, CODE(UNAVAILABLE));
+    assert_int_equal(one->ask.code, CODE(UNAVAILABLE));
     one = get_all(f);
-    fake_cluster_answer(&f->fake, SHARDS, WIRE_OK, SLICE_LITERAL("\xff\xff"));
-    assert_int_equal(one->code, CODE(INTERNAL));
+    fake_cluster_answer(&f->plain.fake, SHARDS, WIRE_OK, SLICE_LITERAL("\xff\xff"));
+    assert_int_equal(one->ask.code, CODE(INTERNAL));
 }
 
 static void a_caller_that_goes_takes_its_gather_along(void **state)
@@ -316,12 +279,12 @@ static void a_caller_that_goes_takes_its_gather_along(void **state)
     struct fixture *f = *state;
 
     struct one *a = get_all(f), *b = get_all(f);
-    router_cancel(&f->router, &a->request);
-    assert_int_equal(a->code, CODE(CANCELED));
-    assert_true(f->fake.calls[0].open);
-    router_cancel(&f->router, &b->request);
+    router_cancel(&f->plain.router, &a->ask.request);
+    assert_int_equal(a->ask.code, CODE(CANCELED));
+    assert_true(f->plain.fake.calls[0].open);
+    router_cancel(&f->plain.router, &b->ask.request);
     for (uint32_t i = 0; i < SHARDS; i++)
-        assert_true(f->fake.calls[i].cancelled);
+        assert_true(f->plain.fake.calls[i].cancelled);
     struct one *c = get_all(f); /* And a new one begins. */
     all_say(f, SHARDS, 10, 1);
     assert_int_equal(c->count, 3);
@@ -334,8 +297,8 @@ static void a_deadline_ends_the_request_alone(void **state)
     struct one *patient = get_all(f);
     struct one *hasty = get(f, &(struct wish){ .window = "all", .limit = 3, .wait_ms = 40 });
     rest(f, 100);
-    assert_int_equal(hasty->code, CODE(UNAVAILABLE));
-    assert_int_equal(patient->answers, 0);
+    assert_int_equal(hasty->ask.code, CODE(UNAVAILABLE));
+    assert_int_equal(patient->ask.answers, 0);
     all_say(f, 0, 10, 1);
     assert_int_equal(patient->count, 3);
 }
@@ -349,25 +312,25 @@ static void so_many_lists_are_kept(void **state)
     for (uint32_t i = 0; i < TOP_LISTS_MAX + 2; i++)
         snprintf(names[i], sizeof names[i], "c%u", i);
     for (uint32_t i = 0; i < TOP_LISTS_MAX; i++)
-        assert_int_equal(get(f, &(struct wish){ .collection = names[i] })->answers, 0);
+        assert_int_equal(get(f, &(struct wish){ .collection = names[i] })->ask.answers, 0);
     struct one *one = get(f, &(struct wish){ .collection = names[TOP_LISTS_MAX] });
-    assert_int_equal(one->code, CODE(THROTTLED));
+    assert_int_equal(one->ask.code, CODE(THROTTLED));
     all_say(f, 0, 100, 1);
     one = get(f, &(struct wish){ .collection = names[TOP_LISTS_MAX + 1] });
-    assert_int_equal(one->answers, 0);
-    assert_int_equal(f->fake.call_count, (TOP_LISTS_MAX + 1) * SHARDS);
+    assert_int_equal(one->ask.answers, 0);
+    assert_int_equal(f->plain.fake.call_count, (TOP_LISTS_MAX + 1) * SHARDS);
 }
 
 static void what_is_no_wish_is_refused(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(get(f, &(struct wish){ .window = "1y" })->code, CODE(INVALID_ARGUMENT));
-    assert_int_equal(get(f, &(struct wish){ .limit = TOP_LIMIT_MAX + 1 })->code,
+    assert_int_equal(get(f, &(struct wish){ .window = "1y" })->ask.code, CODE(INVALID_ARGUMENT));
+    assert_int_equal(get(f, &(struct wish){ .limit = TOP_LIMIT_MAX + 1 })->ask.code,
                      CODE(INVALID_ARGUMENT));
-    assert_int_equal(get(f, &(struct wish){ .collection = "No Name" })->code,
+    assert_int_equal(get(f, &(struct wish){ .collection = "No Name" })->ask.code,
                      CODE(INVALID_ARGUMENT));
-    assert_int_equal(f->fake.call_count, 0);
+    assert_int_equal(f->plain.fake.call_count, 0);
 }
 
 int main(void)

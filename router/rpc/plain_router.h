@@ -1,0 +1,47 @@
+/*
+ * plain_router: for tests: a router with a loop, a caller and the nodes of fake_cluster.h, and with
+ * nothing else; fake_router.h has etcd, game servers and session tokens, too. Requests to it are
+ * the test's, as many at once as the test has a plain_ask for. Not part of programs.
+ */
+#ifndef ROUTER_RPC_PLAIN_ROUTER_H
+#define ROUTER_RPC_PLAIN_ROUTER_H
+
+#include "router/rpc/fake_cluster.h"
+#include "router/rpc/router.h"
+
+/* One request of a client with all scopes. Zeros before it is sent. A test that keeps more of the
+ * answer has a struct of its own, which begins with this one. */
+struct plain_ask {
+    struct request request; /* Its origin is this ask. */
+    struct arena arena;     /* For the message, too; until plain_router_deinit. */
+    unsigned answers;       /* Errors are counted; replies are the test's to count. */
+    Holdfast__V1__ErrorCode code;
+    struct plain_ask *next; /* The one sent before, of the same router. */
+};
+
+struct plain_router {
+    struct loop *loop;
+    struct fake_cluster fake;
+    struct router router;
+    const struct request_door *door; /* The test sets it before plain_router_send. */
+    struct plain_ask *asks;          /* Those sent, the last one first. */
+};
+
+/* `options`: the cluster's name, loop, map, port and caller are filled in here, and so is a log of
+ * errors if there is none. */
+void plain_router_init(struct plain_router *plain, uint32_t shards,
+                       const struct router_options *options);
+/* Cancels the sent asks that have no answer, and frees the arenas of all. */
+void plain_router_deinit(struct plain_router *plain);
+/* Answers every open call of the cluster with an empty message. */
+void plain_router_answer_all(struct plain_router *plain);
+/* Sends the ask, the first time or after its answer: then its answers are counted from 0 again. */
+void plain_router_send(struct plain_router *plain, struct plain_ask *ask, enum method_id method,
+                       const ProtobufCMessage *message, uint32_t wait_ms);
+
+/* A door's way to fail: counts the answer and keeps its code. */
+void plain_ask_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
+/* A copy of a message, which its door may keep; to be freed as an unpacked one. */
+void *plain_message_copy(const ProtobufCMessage *message);
+
+#endif
