@@ -92,14 +92,11 @@ static struct one *dispatch(struct fixture *f, enum method_id method,
 
 static struct one *get(struct fixture *f, const char *target, bool fresh)
 {
-    /* Lives as long as the request. */
-    Holdfast__V1__GetCountRequest *message =
-        arena_zalloc(&f->asks[f->used].ask.arena, sizeof *message);
+    Holdfast__V1__GetCountRequest message = HOLDFAST__V1__GET_COUNT_REQUEST__INIT;
 
-    holdfast__v1__get_count_request__init(message);
-    message->target_id = text_lend(target);
-    message->fresh = fresh;
-    return dispatch(f, METHOD_GET_COUNT, &message->base, 5000);
+    message.target_id = text_lend(target);
+    message.fresh = fresh;
+    return dispatch(f, METHOD_GET_COUNT, &message.base, 5000);
 }
 
 struct said {

@@ -32,7 +32,7 @@ static void reply(struct request *request, const ProtobufCMessage *response)
 {
     struct fixture *f = request->origin;
 
-    f->page = plain_message_copy(response);
+    f->page = plain_message_copy(response, &f->ask.arena);
     f->ask.answers++;
 }
 
@@ -55,26 +55,20 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     plain_router_deinit(&f->plain);
-    if (f->page != NULL)
-        holdfast__v1__poll_response__free_unpacked(f->page, NULL);
     free(f);
     return 0;
 }
 
-/* The message and the page before live as long as the test. */
 static void poll(struct fixture *f, uint32_t page_size, uint32_t wait_ms)
 {
-    Holdfast__V1__PollRequest *message = arena_zalloc(&f->ask.arena, sizeof *message);
+    Holdfast__V1__PollRequest message = HOLDFAST__V1__POLL_REQUEST__INIT;
 
-    holdfast__v1__poll_request__init(message);
-    message->page_size = page_size;
-    if (f->page != NULL) {
-        message->cursor = arena_printf(&f->ask.arena, "%s", f->page->next_cursor);
-        holdfast__v1__poll_response__free_unpacked(f->page, NULL);
-    }
+    message.page_size = page_size;
+    if (f->page != NULL)
+        message.cursor = f->page->next_cursor;
     f->page = NULL;
     f->first = f->plain.fake.call_count;
-    plain_router_send(&f->plain, &f->ask, METHOD_POLL, &message->base, wait_ms);
+    plain_router_send(&f->plain, &f->ask, METHOD_POLL, &message.base, wait_ms);
 }
 
 /* The events `first` to `last` of a shard: numbers in the last byte of a place. */

@@ -22,7 +22,7 @@ static void reply(struct request *request, const ProtobufCMessage *response)
 {
     struct fixture *f = request->origin;
 
-    f->page = plain_message_copy(response);
+    f->page = plain_message_copy(response, &f->ask.arena);
     f->ask.answers++;
 }
 
@@ -30,7 +30,8 @@ static void reply_encoded(struct request *request, struct slice response)
 {
     struct fixture *f = request->origin;
 
-    f->page = holdfast__v1__list_entries_response__unpack(NULL, response.size, response.data);
+    f->page = plain_message_read(&holdfast__v1__list_entries_response__descriptor, response,
+                                 &f->ask.arena);
     f->ask.answers++;
 }
 
@@ -53,7 +54,6 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     plain_router_deinit(&f->plain);
-    holdfast__v1__list_entries_response__free_unpacked(f->page, NULL);
     free(f);
     return 0;
 }

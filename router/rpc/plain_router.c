@@ -1,7 +1,5 @@
 #include "router/rpc/plain_router.h"
 
-#include <stdlib.h>
-
 #include "idl/error_code.h"
 #include "runtime/base/check.h"
 
@@ -64,7 +62,7 @@ void plain_router_send(struct plain_router *plain, struct plain_ask *ask, enum m
     ask->request = (struct request){ .door = plain->door,
                                      .origin = ask,
                                      .method = method_find(method),
-                                     .message = message,
+                                     .message = plain_message_copy(message, &ask->arena),
                                      .arena = &ask->arena,
                                      .deadline_ms = loop_now_ms(plain->loop) + wait_ms,
                                      .scopes = SCOPES_ALL,
@@ -80,14 +78,32 @@ void plain_ask_fail(struct request *request, const Holdfast__V1__ErrorDetail *de
     ask->code = detail->code;
 }
 
-void *plain_message_copy(const ProtobufCMessage *message)
+static void *take(void *arena, size_t size)
+{
+    return arena_alloc(arena, size);
+}
+
+static void leave(void *arena, void *memory)
+{
+    (void)arena;
+    (void)memory;
+}
+
+void *plain_message_read(const ProtobufCMessageDescriptor *type, struct slice bytes,
+                         struct arena *arena)
+{
+    ProtobufCAllocator allocator = { take, leave, arena };
+
+    return protobuf_c_message_unpack(type, &allocator, bytes.size, bytes.data);
+}
+
+void *plain_message_copy(const ProtobufCMessage *message, struct arena *arena)
 {
     size_t size = protobuf_c_message_get_packed_size(message);
-    uint8_t *bytes = mem_zalloc(size + 1);
+    uint8_t *bytes = arena_alloc(arena, size);
 
     (void)protobuf_c_message_pack(message, bytes);
-    ProtobufCMessage *copy = protobuf_c_message_unpack(message->descriptor, NULL, size, bytes);
-    free(bytes);
+    void *copy = plain_message_read(message->descriptor, (struct slice){ bytes, size }, arena);
     CHECK(copy != NULL);
     return copy;
 }

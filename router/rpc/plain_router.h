@@ -13,7 +13,7 @@
  * answer has a struct of its own, which begins with this one. */
 struct plain_ask {
     struct request request; /* Its origin is this ask. */
-    struct arena arena;     /* For the message, too; until plain_router_deinit. */
+    struct arena arena;     /* Until plain_router_deinit. */
     unsigned answers;       /* Errors are counted; replies are the test's to count. */
     Holdfast__V1__ErrorCode code;
     struct plain_ask *next; /* The one sent before, of the same router. */
@@ -35,13 +35,17 @@ void plain_router_init(struct plain_router *plain, uint32_t shards,
 void plain_router_deinit(struct plain_router *plain);
 /* Answers every open call of the cluster with an empty message. */
 void plain_router_answer_all(struct plain_router *plain);
-/* Sends the ask, the first time or after its answer: then its answers are counted from 0 again. */
+/* Sends a copy of the message, the first time or after the ask's answer: then its answers are
+ * counted from 0 again. */
 void plain_router_send(struct plain_router *plain, struct plain_ask *ask, enum method_id method,
                        const ProtobufCMessage *message, uint32_t wait_ms);
 
 /* A door's way to fail: counts the answer and keeps its code. */
 void plain_ask_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
-/* A copy of a message, which its door may keep; to be freed as an unpacked one. */
-void *plain_message_copy(const ProtobufCMessage *message);
+/* The message in those bytes, in the arena; NULL: they are none of that type. */
+void *plain_message_read(const ProtobufCMessageDescriptor *type, struct slice bytes,
+                         struct arena *arena);
+/* A copy of a message, in the arena. */
+void *plain_message_copy(const ProtobufCMessage *message, struct arena *arena);
 
 #endif

@@ -89,28 +89,16 @@ static void dispatch(struct fixture *f, uint32_t method, const ProtobufCMessage 
     router_dispatch(&f->plain.router, &f->request);
 }
 
-static void *take(void *arena, size_t size)
-{
-    return arena_alloc(arena, size);
-}
-
-static void leave(void *arena, void *memory)
-{
-    (void)arena;
-    (void)memory;
-}
-
 /* Of the call at that place: whom the node is told; NULL: nothing stands behind the request. */
 static const char *told(struct fixture *f, uint32_t place)
 {
     const struct fake_call *call = &f->plain.fake.calls[place];
-    ProtobufCAllocator allocator = { take, leave, &f->arena };
     struct slice name;
     const char *text = NULL;
 
     assert_true(place < f->plain.fake.call_count);
-    ProtobufCMessage *message = protobuf_c_message_unpack(
-        method_find(call->method)->request, &allocator, call->body.size, call->body.data);
+    ProtobufCMessage *message =
+        plain_message_read(method_find(call->method)->request, call->body, &f->arena);
     assert_non_null(message);
     bool any = message->n_unknown_fields > 0;
     assert_int_equal(caller_name_take(message, &name), ERR_OK);

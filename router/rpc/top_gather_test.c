@@ -89,14 +89,14 @@ static struct one *get(struct fixture *f, const struct wish *wish)
 {
     CHECK(f->used < ASKS_MAX);
     struct one *one = &f->asks[f->used++];
-    Holdfast__V1__GetTopRequest *message = arena_zalloc(&one->ask.arena, sizeof *message);
+    Holdfast__V1__GetTopRequest message = HOLDFAST__V1__GET_TOP_REQUEST__INIT;
 
-    holdfast__v1__get_top_request__init(message);
-    message->collection = text_lend(wish->collection != NULL ? wish->collection : "");
-    message->window = text_lend(wish->window != NULL ? wish->window : "");
-    message->_limit_case = wish->limit > 0;
-    message->limit = wish->limit;
-    plain_router_send(&f->plain, &one->ask, METHOD_GET_TOP, &message->base,
+    message.collection = text_lend(wish->collection != NULL ? wish->collection : "");
+    message.window = text_lend(wish->window != NULL ? wish->window : "");
+    if (wish->limit > 0)
+        message._limit_case = HOLDFAST__V1__GET_TOP_REQUEST___LIMIT_LIMIT;
+    message.limit = wish->limit;
+    plain_router_send(&f->plain, &one->ask, METHOD_GET_TOP, &message.base,
                       wish->wait_ms > 0 ? wish->wait_ms : 5000);
     return one;
 }
