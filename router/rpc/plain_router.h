@@ -27,8 +27,8 @@ struct plain_router {
     struct plain_ask *asks;          /* Those sent, the last one first. */
 };
 
-/* `options`: the cluster's name, loop, map, port and caller are filled in here, and so is a log of
- * errors if there is none. */
+/* `plain` is zeros. This fills in the options' cluster, loop, map, port and caller, and a log that
+ * tells errors alone if they have no log. */
 void plain_router_init(struct plain_router *plain, uint32_t shards,
                        const struct router_options *options);
 /* Cancels the sent asks that have no answer, and frees the arenas of all. */
@@ -42,7 +42,7 @@ void plain_router_send(struct plain_router *plain, struct plain_ask *ask, enum m
 
 /* A door's way to fail: counts the answer and keeps its code. */
 void plain_ask_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
-/* The message in those bytes, in the arena; NULL: they are none of that type. */
+/* The message in those bytes, in the arena; NULL: the bytes are not such a message. */
 void *plain_message_read(const ProtobufCMessageDescriptor *type, struct slice bytes,
                          struct arena *arena);
 /* A copy of a message, in the arena. */
