@@ -74,8 +74,9 @@ class Server:
                    for _ in range(hands)] + [threading.Thread(target=self.heart)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        for thread in threads:  # In turns: a signal that another thread got is handled when this one looks.
+            while thread.is_alive():
+                thread.join(0.2)
 
 
 class Hand:

@@ -28,8 +28,9 @@ class Webhook:
                    for _ in range(workers)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        for thread in threads:  # In turns: a signal that another thread got is handled when this one looks.
+            while thread.is_alive():
+                thread.join(0.2)
 
     def work(self, dice):
         while not self.stopping.is_set():
