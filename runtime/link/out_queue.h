@@ -25,9 +25,8 @@ enum out_lane {
 };
 
 #define OUT_PART_BYTES 65536u /* Of the lane of large answers, in one PART. */
-#define OUT_CREDIT_BYTES                                                                           \
-    262144u /* Of them, on their way at once: about 1 ms of the peer's time.                       \
-             */
+/* Of them, on their way at once: about 1 ms of the peer's time. */
+#define OUT_CREDIT_BYTES 262144u
 
 struct out_lane_bytes {
     struct buf bytes; /* Frames not handed over, from `at` on. */
