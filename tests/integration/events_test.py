@@ -17,6 +17,11 @@ from cluster import BIN, Cluster, ClusterTest, wait_for
 SHARDS = 8
 
 
+def lasting(events):
+    """Without the ends of sessions: a server that says nothing loses its own, sooner or later."""
+    return [event for event in events if event["kind"] != "session" or event["session"].get("started")]
+
+
 class EventCalls:
     """What the tests below ask of a cluster."""
 
@@ -84,28 +89,30 @@ class EventsTest(EventCalls, ClusterTest):
         for player in ("filter-a1", "filter-a2", "filter-b1"):
             self.client.grant(player, 1)
             self.client.start(player, self.client.register(player))
-        told = self.read(cursor, entityPrefix="player:filter-a")[0]
+        told = lasting(self.read(cursor, entityPrefix="player:filter-a")[0])
         self.assertEqual(collections.Counter(event["entity"] for event in told),
                          {"player:filter-a1": 2, "player:filter-a2": 2})
-        told = self.read(cursor, kinds=["EVENT_KIND_SESSION"])[0]
+        told = lasting(self.read(cursor, kinds=["EVENT_KIND_SESSION"])[0])
         self.assertEqual(len(told), 3)
         told = self.read(cursor, kinds=["EVENT_KIND_DEFINITION"])[0]
         self.assertEqual([event["entity"] for event in told], ["definition:currency/pearls"])
-        told = self.read(cursor, kinds=["EVENT_KIND_LEDGER", "EVENT_KIND_SESSION"], entityPrefix="player:filter-b1")[0]
+        told = lasting(self.read(cursor, kinds=["EVENT_KIND_LEDGER", "EVENT_KIND_SESSION"],
+                                 entityPrefix="player:filter-b1")[0])
         self.assertEqual(len(told), 2)
         shown = subprocess.run([BIN / "holdfast", "events", "tail", "--kind", "session", "--prefix", "player:filter-",
                                 "--endpoint", self.cluster.endpoint, "-o", "json"],
                                capture_output=True, text=True, timeout=60, check=True).stdout
-        self.assertEqual(len([json.loads(line) for line in shown.splitlines()]), 3)
+        self.assertEqual(len(lasting([json.loads(line) for line in shown.splitlines()])), 3)
 
     def test_pages_go_round_the_shards_and_leave_nothing_out(self):
         _, _, start = self.read()
         for number in range(60):
             self.client.grant(f"page{number}", 1)
-        whole, _, _ = self.read(start, pageSize=1000)
+        kinds = ["EVENT_KIND_LEDGER"]  # Sessions of other tests may end now.
+        whole, _, _ = self.read(start, pageSize=1000, kinds=kinds)
         self.assertEqual(len(whole), 60)
         for size in (1, 3, 7, 20):
-            told, gaps, _ = self.read(start, pageSize=size)
+            told, gaps, _ = self.read(start, pageSize=size, kinds=kinds)
             self.in_order(told)
             self.assertEqual(gaps, [])
             self.assertEqual(sorted(event["seq"] for event in told), sorted(event["seq"] for event in whole))
@@ -194,11 +201,10 @@ class Retention(EventCalls, ClusterTest):
 
         def trimmed():
             events, gaps, _ = self.read(start, pageSize=1000)
-            return gaps and events
+            return events if gaps and len(events) <= 1000 else None
         events = wait_for("the oldest events to go", trimmed)
         self.in_order(events)
-        self.assertGreaterEqual(len(events), 1000)
-        self.assertLess(len(events), 1500)
+        self.assertEqual(len(events), 1000)
         told, gaps, cursor = self.read("", pageSize=1000)
         self.assertEqual(gaps, [])  # A reader without a cursor was promised no more.
         self.assertEqual([event["seq"] for event in told], [event["seq"] for event in events])
