@@ -74,8 +74,3 @@ void large_reads_end(struct large_reads *reads, const struct large_read *read, u
     if (came_bytes > 0)
         learn(reads, name_of(read), came_bytes);
 }
-
-uint64_t large_reads_held(const struct large_reads *reads, uint64_t caller)
-{
-    return caller_share_held(reads->held, caller);
-}

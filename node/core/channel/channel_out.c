@@ -238,8 +238,3 @@ struct slice channel_answer_body(struct arena *arena, const Holdfast__Internal__
     memcpy(bytes + response.size + 2, mail_id, size);
     return (struct slice){ bytes, response.size + size + 2 };
 }
-
-void channel_settle_encode(const Holdfast__Internal__V1__SettleRequest *request, struct buf *out)
-{
-    owner_op_encode(METHOD_CHANNEL_SETTLE, (struct slice){ 0 }, &request->base, out);
-}
