@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The rules of tools/ find what they are for: circles of files, functions of too many parameters,
-functions that only tests use."""
+functions that only tests use, helpers that are there twice."""
 
 import pathlib
 import subprocess
@@ -10,6 +10,7 @@ import unittest
 import circles
 import json_shapes
 import parameters
+import twins
 import uncalled
 
 
@@ -155,6 +156,41 @@ class UncalledTest(unittest.TestCase):
         sources = {"a.h": self.HEADER, "a.c": self.SOURCE}
         self.assertEqual(self.check(sources, "# Why.\na_get\n"), [])
         self.assertEqual(len(self.check(sources, "a_get\nb_get\n")), 1)
+
+
+class TwinsTest(unittest.TestCase):
+    BODY = "    for (size_t i = 0; i < list->count; i++)\n        if (list->ids[i] == id)\n            return true;\n"
+
+    def check(self, sources, allowed=""):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tools").mkdir()
+            (root / twins.ALLOWED).write_text(allowed)
+            check = twins.Check(root)
+            for name, text in sources.items():
+                check.source(name, text)
+            check.end()
+            return check.problems
+
+    def function(self, name, body, given="const struct list *list, int id"):
+        return f"static bool {name}({given})\n{{\n{body}}}\n"
+
+    def test_a_body_that_is_there_twice_is_told_whatever_its_name(self):
+        sources = {"a.c": self.function("has", self.BODY), "b.c": "\n" + self.function("holds", self.BODY)}
+        self.assertEqual(self.check(sources), [("b.c", 2, "holds does what has of a.c:1 does")])
+        sources["b.c"] = self.function("holds", "    /* As said. */\n" + self.BODY.replace("        if", "      if"))
+        self.assertEqual(len(self.check(sources)), 1)
+
+    def test_short_ones_and_those_of_other_structures_may_repeat(self):
+        short = "    return list->count;\n"
+        self.assertEqual(self.check({"a.c": self.function("f", short), "b.c": self.function("f", short)}), [])
+        other = self.function("has", self.BODY, "const struct queue *list, int id")
+        self.assertEqual(self.check({"a.c": self.function("has", self.BODY), "b.c": other}), [])
+
+    def test_the_list_may_only_shrink(self):
+        sources = {"a.c": self.function("has", self.BODY), "b.c": self.function("has", self.BODY)}
+        self.assertEqual(self.check(sources, "# Why.\nb.c has\n"), [])
+        self.assertEqual(len(self.check({"a.c": sources["a.c"]}, "b.c has\n")), 1)
 
 
 if __name__ == "__main__":

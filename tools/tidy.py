@@ -8,6 +8,7 @@ import sys
 
 import json_shapes
 import parameters
+import twins
 import uncalled
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
@@ -49,6 +50,7 @@ def tracked():
 FILES = tracked()
 PARAMETERS = parameters.Check(ROOT)
 UNCALLED = uncalled.Check(ROOT)
+TWINS = twins.Check(ROOT)
 
 
 def programs():
@@ -221,6 +223,7 @@ for file in sorted(FILES):
         check_source(file)
         if is_of_product(file):
             UNCALLED.source(file.relative_to(ROOT).as_posix(), file.read_text())
+            TWINS.source(file.relative_to(ROOT).as_posix(), file.read_text())
         if file.suffix == ".c":
             PARAMETERS.source(file, file.read_text())
         if file.stem.endswith("_test") and file.suffix == ".c":
@@ -239,9 +242,10 @@ for file in sorted(FILES):
 PARAMETERS.end(ROOT / parameters.ALLOWED)
 for at in PARAMETERS.problems:
     say(*at)
-UNCALLED.end()
-for name, number, text in UNCALLED.problems:
-    say(ROOT / name, number, text)
+for check in (UNCALLED, TWINS):
+    check.end()
+    for name, number, text in check.problems:
+        say(ROOT / name, number, text)
 
 problems.extend(f"{json_shapes.TABLE}: {what}" for what in json_shapes.differences(ROOT))
 

@@ -65,20 +65,6 @@ static struct dot read_dot(struct reader *reader)
     return dot;
 }
 
-static void put_hash(struct hash128 hash, struct buf *out)
-{
-    buf_append(out, hash.bytes, sizeof hash.bytes);
-}
-
-static struct hash128 read_hash(struct reader *reader)
-{
-    struct hash128 hash = { { 0 } };
-    struct slice bytes = read_raw(reader, sizeof hash.bytes);
-    if (bytes.size == sizeof hash.bytes)
-        memcpy(hash.bytes, bytes.data, sizeof hash.bytes);
-    return hash;
-}
-
 static void put_incarnation(struct incarnation incarnation, struct buf *out)
 {
     buf_put_u64(out, incarnation.generation);
@@ -173,8 +159,8 @@ void meta_encode(const struct meta *meta, struct buf *out)
     buf_put_u8(out, version);
     buf_put_u64(out, meta->applied_index);
     put_dot(meta->applied_dot, out);
-    put_hash(meta->applied_hash, out);
-    put_hash(meta->outcome_hash, out);
+    buf_put_hash(out, meta->applied_hash);
+    buf_put_hash(out, meta->outcome_hash);
     buf_put_u64(out, meta->owner_ms);
     vector_encode(&meta->vector, out);
     put_membership(&meta->membership, out);
@@ -205,7 +191,7 @@ void meta_encode(const struct meta *meta, struct buf *out)
         totals_encode(&meta->cuts[i].totals, out);
     }
     buf_put_u8(out, (uint8_t)meta->use.kind);
-    put_hash(meta->use.restore_id, out);
+    buf_put_hash(out, meta->use.restore_id);
     buf_put_u64(out, meta->use.parts);
     buf_put_u64(out, meta->use.rows.count);
     buf_put_u64(out, meta->use.rows.sums[0]);
@@ -253,21 +239,12 @@ static void read_expired(struct reader *reader, struct meta *meta)
         meta->expired[i] = read_incarnation(reader);
 }
 
-static void set_text(char *to, size_t size, struct slice text)
-{
-    size_t used = text.size < size ? text.size : size - 1;
-
-    if (used > 0)
-        memcpy(to, text.data, used);
-    to[used] = 0;
-}
-
 /* False: there is a NUL in it, so it would read back as another. */
 static bool read_fixed(struct reader *reader, char *to, size_t size)
 {
     struct slice text = read_bytes(reader, (uint32_t)size - 1);
 
-    set_text(to, size, text);
+    text_copy(to, size, text);
     return strlen(to) == text.size;
 }
 
@@ -416,8 +393,8 @@ bool meta_quarantine(struct meta *meta, struct slice player, struct slice reason
     meta->quarantine_count++;
     struct quarantined *added = &meta->quarantine[place];
     *added = (struct quarantined){ .at_ms = at_ms };
-    set_text(added->player, sizeof added->player, player);
-    set_text(added->reason, sizeof added->reason, reason);
+    text_copy(added->player, sizeof added->player, player);
+    text_copy(added->reason, sizeof added->reason, reason);
     return true;
 }
 
@@ -429,6 +406,13 @@ void meta_release(struct meta *meta, const struct quarantined *quarantined)
     meta->quarantine_count--;
     memmove(&meta->quarantine[place], &meta->quarantine[place + 1],
             sizeof *meta->quarantine * (meta->quarantine_count - place));
+}
+
+int currency_compare(const void *a, const void *b)
+{
+    const struct currency *left = a, *right = b;
+
+    return strcmp(left->name, right->name);
 }
 
 const struct currency *policy_find_currency(const struct policy *policy, struct slice name)

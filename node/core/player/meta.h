@@ -111,6 +111,8 @@ const struct quarantined *meta_find_quarantined(const struct meta *meta, struct 
 bool meta_quarantine(struct meta *meta, struct slice player, struct slice reason, uint64_t at_ms);
 /* `quarantined` was found. */
 void meta_release(struct meta *meta, const struct quarantined *quarantined);
+/* Orders by name, for qsort. */
+int currency_compare(const void *a, const void *b);
 const struct currency *policy_find_currency(const struct policy *policy, struct slice name);
 /* The policy a shard starts with: no currencies, default limits. */
 struct policy policy_default(void);
