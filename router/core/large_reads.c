@@ -74,3 +74,14 @@ void large_reads_end(struct large_reads *reads, const struct large_read *read, u
     if (came_bytes > 0)
         learn(reads, name_of(read), came_bytes);
 }
+
+void large_reads_check(const struct large_reads *reads)
+{
+    caller_shares_check(reads->held);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        const struct seen *seen = &reads->seen[i];
+
+        CHECK(seen->bytes == 0 || seen->bytes >= LARGE_READ_BYTES);
+        CHECK(seen->bytes == 0 || place_of(seen->name) == i);
+    }
+}

@@ -24,6 +24,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    large_reads_check(reads);
     large_reads_free(reads);
     return 0;
 }
@@ -70,6 +71,7 @@ static void a_caller_has_its_share_and_others_theirs(void **state)
     assert_true(large_reads_begin(reads, &small, 4 * MIB)); /* Its answers are short. */
     large_reads_end(reads, &small, 100);
     assert_true(large_reads_begin(reads, &other, 4 * MIB));
+    large_reads_check(reads);
     large_reads_end(reads, &other, MIB);
     large_reads_end(reads, &under_way[0], MIB);
     assert_true(large_reads_begin(reads, &under_way[0], 4 * MIB));

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/outcome_row.h"

@@ -329,6 +329,38 @@ err meta_decode(struct slice bytes, struct meta *meta)
     return ERR_OK;
 }
 
+static void check_policy(const struct policy *policy)
+{
+    CHECK(policy->currency_count <= CURRENCIES_MAX);
+    for (uint32_t i = 0; i < policy->currency_count; i++) {
+        const struct currency *each = &policy->currencies[i];
+
+        CHECK(each->name[0] != 0);
+        CHECK(each->min_balance <= each->max_balance);
+        CHECK(each->lowest_min <= each->min_balance);
+        CHECK(i == 0 || currency_compare(each - 1, each) < 0);
+    }
+}
+
+void meta_check(const struct meta *meta)
+{
+    CHECK(meta->applied_index == vector_index(&meta->vector));
+    CHECK(meta->expired_count <= EXPIRED_MAX);
+    for (uint32_t i = 0; i < meta->expired_count; i++) {
+        CHECK(incarnation_compare(meta->expired[i], meta->lowest_live) >= 0);
+        CHECK(i == 0 || incarnation_compare(meta->expired[i - 1], meta->expired[i]) < 0);
+    }
+    CHECK(meta->quarantine_count <= QUARANTINE_MAX);
+    for (uint32_t i = 0; i < meta->quarantine_count; i++) {
+        CHECK(meta->quarantine[i].player[0] != 0);
+        CHECK(i == 0 || strcmp(meta->quarantine[i - 1].player, meta->quarantine[i].player) < 0);
+    }
+    CHECK(meta->cuts[0].id <= meta->cut_id);
+    for (uint32_t i = 1; i < CUTS_KEPT; i++)
+        CHECK(meta->cuts[i].id == 0 || meta->cuts[i].id < meta->cuts[i - 1].id);
+    check_policy(&meta->policy);
+}
+
 bool meta_is_expired(const struct meta *meta, struct incarnation incarnation)
 {
     uint32_t low = 0;
