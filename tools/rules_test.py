@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The rules of tools/ find what they are for: circles of files, functions of too many parameters."""
+"""The rules of tools/ find what they are for: circles of files, functions of too many parameters,
+functions that only tests use, helpers that are there twice."""
 
 import pathlib
 import subprocess
@@ -9,6 +10,8 @@ import unittest
 import circles
 import json_shapes
 import parameters
+import twins
+import uncalled
 
 
 class CirclesTest(unittest.TestCase):
@@ -109,6 +112,85 @@ class ParametersTest(unittest.TestCase):
         self.assertEqual(more, [("parameters.allow", "a.c f takes no 7 parameters any more")])
         gone = self.check("a.c f 6\n", "void f(int a)\n{\n}\n")
         self.assertEqual(gone, [("parameters.allow", "a.c f takes no 6 parameters any more")])
+
+
+class UncalledTest(unittest.TestCase):
+    def check(self, sources, allowed=""):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tools").mkdir()
+            (root / uncalled.ALLOWED).write_text(allowed)
+            check = uncalled.Check(root)
+            for name, text in sources.items():
+                check.source(name, text)
+            check.end()
+            return check.problems
+
+    HEADER = "int a_get(const struct a *a);\n"
+    SOURCE = "/* a_get() says what. */\nint a_get(const struct a *a)\n{\n    return a->b;\n}\n"
+
+    def test_what_no_source_calls_is_told(self):
+        told = [("a.c", 2, "no source of the product uses a_get")]
+        self.assertEqual(self.check({"a.h": self.HEADER, "a.c": self.SOURCE}), told)
+        self.assertEqual(self.check({"a.h": self.HEADER, "a.c": self.SOURCE, "b.c": 'say("a_get()");\n'}), told)
+
+    def test_a_caller_in_any_source_suffices(self):
+        caller = "static int twice(struct a *a)\n{\n    return 2 * a_get(a);\n}\n"
+        self.assertEqual(self.check({"a.h": self.HEADER, "a.c": self.SOURCE, "b.c": caller}), [])
+        self.assertEqual(self.check({"a.h": self.HEADER, "a.c": self.SOURCE + caller}), [])
+
+    def test_constants_are_told_as_well(self):
+        sources = {"a.h": "extern const struct shape a_shape;\n", "a.c": "const struct shape a_shape = { 1 };\n"}
+        self.assertEqual(self.check(sources), [("a.c", 1, "no source of the product uses a_shape")])
+
+    def test_what_a_macro_or_a_table_of_files_names_is_used(self):
+        made = {"a.c": "int a_get_cat(void)\n{\n}\n", "b.c": "#define X(name) a_get_##name(),\n    X(cat)\n"}
+        self.assertEqual(self.check(made), [])
+        self.assertEqual(self.check({"router/rpc/x_y.c": "void x_y_handle(int a)\n{\n}\n"}), [])
+
+    def test_walks_of_invariants_are_for_tests(self):
+        self.assertEqual(self.check({"a.c": "void a_check(const struct a *a)\n{\n}\n"}), [])
+        self.assertEqual(len(self.check({"a.c": "err a_check(const struct a *a)\n{\n}\n"})), 1)
+
+    def test_the_list_may_only_shrink(self):
+        sources = {"a.h": self.HEADER, "a.c": self.SOURCE}
+        self.assertEqual(self.check(sources, "# Why.\na_get\n"), [])
+        self.assertEqual(len(self.check(sources, "a_get\nb_get\n")), 1)
+
+
+class TwinsTest(unittest.TestCase):
+    BODY = "    for (size_t i = 0; i < list->count; i++)\n        if (list->ids[i] == id)\n            return true;\n"
+
+    def check(self, sources, allowed=""):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tools").mkdir()
+            (root / twins.ALLOWED).write_text(allowed)
+            check = twins.Check(root)
+            for name, text in sources.items():
+                check.source(name, text)
+            check.end()
+            return check.problems
+
+    def function(self, name, body, given="const struct list *list, int id"):
+        return f"static bool {name}({given})\n{{\n{body}}}\n"
+
+    def test_a_body_that_is_there_twice_is_told_whatever_its_name(self):
+        sources = {"a.c": self.function("has", self.BODY), "b.c": "\n" + self.function("holds", self.BODY)}
+        self.assertEqual(self.check(sources), [("b.c", 2, "holds does what has of a.c:1 does")])
+        sources["b.c"] = self.function("holds", "    /* As said. */\n" + self.BODY.replace("        if", "      if"))
+        self.assertEqual(len(self.check(sources)), 1)
+
+    def test_short_ones_and_those_of_other_structures_may_repeat(self):
+        short = "    return list->count;\n"
+        self.assertEqual(self.check({"a.c": self.function("f", short), "b.c": self.function("f", short)}), [])
+        other = self.function("has", self.BODY, "const struct queue *list, int id")
+        self.assertEqual(self.check({"a.c": self.function("has", self.BODY), "b.c": other}), [])
+
+    def test_the_list_may_only_shrink(self):
+        sources = {"a.c": self.function("has", self.BODY), "b.c": self.function("has", self.BODY)}
+        self.assertEqual(self.check(sources, "# Why.\nb.c has\n"), [])
+        self.assertEqual(len(self.check({"a.c": sources["a.c"]}, "b.c has\n")), 1)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import sys
 
 import json_shapes
 import parameters
+import twins
+import uncalled
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
 FILE_BYTES_MAX = 1024 * 1024
@@ -27,6 +29,7 @@ ANNOUNCED = re.compile(r"\bnot\s+(built|implemented|supported|there)\s+yet\b|\b(
 VAGUE = re.compile(r"\b(whoever|nobody|anew|that is none|said to be so)\b", re.I)
 WORDED = {".c", ".h", ".proto", ".md", ".1", ".py", ".mjs", ".ts", ".sh", ".yaml", ".tpl", ".txt", ".cmake", ".luau"}
 VAGUE_MAKER = "tools/tidy.py"  # It has to name them.
+PROGRAM = re.compile(r"^program\(holdfast[\w-]* SOURCES [\w./ ]+ DEPENDS ([\w\s]*)", re.M)
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.S)
 problems = []
 
@@ -46,6 +49,18 @@ def tracked():
 
 FILES = tracked()
 PARAMETERS = parameters.Check(ROOT)
+UNCALLED = uncalled.Check(ROOT)
+TWINS = twins.Check(ROOT)
+
+
+def programs():
+    """The components that a program of the product names; reachable() has those behind them."""
+    found = set()
+    for path in FILES:
+        if path.name == "CMakeLists.txt" and not path.relative_to(ROOT).as_posix().startswith("tests/"):
+            for listed in PROGRAM.findall(path.read_text()):
+                found |= set(listed.split("EXTERNAL")[0].split())
+    return found
 
 
 def components():
@@ -89,6 +104,18 @@ def reachable(name, seen=None):
                     seen.add(d)
                     reachable(d, seen)
     return seen
+
+
+PROGRAMS = programs()
+PRODUCT = PROGRAMS.union(*(reachable(name) for name in PROGRAMS))
+
+
+def is_of_product(path):
+    """Not a test, nor in a component that only tests are linked of."""
+    file = path.relative_to(ROOT).as_posix()
+    home = owner(file)
+    return not file.startswith(("tests/", "tools/")) and not path.stem.endswith("_test") and \
+        (home is None or home[0] in PRODUCT)
 
 
 def check_include(path, n, line, home):
@@ -194,6 +221,9 @@ for file in sorted(FILES):
         say(file, 1, f"{file.stat().st_size} bytes: data, not source")
     if file.suffix in (".c", ".h"):
         check_source(file)
+        if is_of_product(file):
+            UNCALLED.source(file.relative_to(ROOT).as_posix(), file.read_text())
+            TWINS.source(file.relative_to(ROOT).as_posix(), file.read_text())
         if file.suffix == ".c":
             PARAMETERS.source(file, file.read_text())
         if file.stem.endswith("_test") and file.suffix == ".c":
@@ -212,6 +242,10 @@ for file in sorted(FILES):
 PARAMETERS.end(ROOT / parameters.ALLOWED)
 for at in PARAMETERS.problems:
     say(*at)
+for check in (UNCALLED, TWINS):
+    check.end()
+    for name, number, text in check.problems:
+        say(ROOT / name, number, text)
 
 problems.extend(f"{json_shapes.TABLE}: {what}" for what in json_shapes.differences(ROOT))
 

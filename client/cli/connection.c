@@ -4,11 +4,6 @@
 
 #include "client/cli/options.h"
 
-static const char *text_or_null(const char *text)
-{
-    return text[0] != 0 ? text : NULL;
-}
-
 err connection_new(const struct arguments *arguments, const char *endpoint,
                    enum connection_form form, struct client **ret_client)
 {

@@ -105,4 +105,7 @@ struct doctor_facts {
     bool coordinator_halted;
 };
 
+/* The node of that replica; NULL: no process told of it. */
+struct process_facts *doctor_find_node(const struct doctor_facts *facts, uint64_t replica_id);
+
 #endif

@@ -19,16 +19,6 @@ static void copy_text(char *to, size_t size, const char *text)
     snprintf(to, size, "%s", text);
 }
 
-static struct process_facts *find_node(const struct doctor_facts *facts, uint64_t replica_id)
-{
-    for (uint32_t i = 0; i < facts->process_count; i++) {
-        if (facts->processes[i].role == PROCESS_NODE &&
-            facts->processes[i].replica_id == replica_id)
-            return &facts->processes[i];
-    }
-    return NULL;
-}
-
 static void take_cluster(struct doctor_facts *facts, const json_t *cluster)
 {
     const json_t *nodes = json_object_get(cluster, "nodes");
@@ -110,7 +100,7 @@ static struct process_facts *place_of(struct doctor_facts *facts, const json_t *
     struct process_facts *found = NULL;
 
     if (strcmp(role, "node") == 0)
-        found = find_node(facts, answer_number(status, "replicaId"));
+        found = doctor_find_node(facts, answer_number(status, "replicaId"));
     if (found != NULL || facts->process_count == DOCTOR_PROCESSES_MAX)
         return found;
     found = &facts->processes[facts->process_count++];
@@ -180,7 +170,7 @@ static void take_replica(struct doctor_facts *facts, struct shard_facts *shard,
                          const json_t *replica)
 {
     const char *state = answer_text(replica, "state");
-    struct process_facts *node = find_node(facts, answer_number(replica, "replicaId"));
+    struct process_facts *node = doctor_find_node(facts, answer_number(replica, "replicaId"));
 
     shard->members++;
     shard->unreachable += strcmp(state, "unreachable") == 0;

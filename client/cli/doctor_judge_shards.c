@@ -130,19 +130,9 @@ static void judge_replicas(const struct doctor_facts *facts, struct findings *ou
                     "every shard has %u that are up to date", facts->replication_factor);
 }
 
-static const struct process_facts *node_of(const struct doctor_facts *facts, uint64_t replica_id)
-{
-    for (uint32_t i = 0; i < facts->process_count; i++) {
-        if (facts->processes[i].role == PROCESS_NODE &&
-            facts->processes[i].replica_id == replica_id)
-            return &facts->processes[i];
-    }
-    return NULL;
-}
-
 static bool is_live(const struct doctor_facts *facts, uint64_t replica_id)
 {
-    const struct process_facts *node = node_of(facts, replica_id);
+    const struct process_facts *node = doctor_find_node(facts, replica_id);
 
     return node != NULL && node->live;
 }
@@ -157,16 +147,16 @@ static void add_pair(const struct doctor_facts *facts, const struct pair_facts *
         name_shard(&names, pair->shards[i]);
     if (pair->shard_count > DOCTOR_NAMED_MAX)
         snprintf(more, sizeof more, " and %u more", pair->shard_count - DOCTOR_NAMED_MAX);
-    finding_add(out,
-                (struct verdict){ FINDING_WARN, "replication",
-                                  "See the link between the two, and the second one's disk; wait "
-                                  "if it gets a snapshot.",
-                                  "HoldfastReplicationStalled" },
-                "%s -> %s: nothing acknowledged for %llu s, %llu entries behind: shard%s %s%s",
-                node_of(facts, pair->owner)->name, node_of(facts, pair->member)->name,
-                (unsigned long long)(pair->stalled_ms / 1000),
-                (unsigned long long)pair->lag_entries, pair->shard_count > 1 ? "s" : "", names.text,
-                more);
+    finding_add(
+        out,
+        (struct verdict){ FINDING_WARN, "replication",
+                          "See the link between the two, and the second one's disk; wait "
+                          "if it gets a snapshot.",
+                          "HoldfastReplicationStalled" },
+        "%s -> %s: nothing acknowledged for %llu s, %llu entries behind: shard%s %s%s",
+        doctor_find_node(facts, pair->owner)->name, doctor_find_node(facts, pair->member)->name,
+        (unsigned long long)(pair->stalled_ms / 1000), (unsigned long long)pair->lag_entries,
+        pair->shard_count > 1 ? "s" : "", names.text, more);
 }
 
 /* A link that is up says nothing: only what came back does. Who is away is named as a node. */

@@ -600,9 +600,26 @@ static void every_runbook_there_is(void **state)
     }
 }
 
+static void a_node_is_found_by_its_replica_and_no_other_process_is(void **state)
+{
+    struct process_facts processes[] = {
+        { .role = PROCESS_ROUTER, .replica_id = 2 },
+        { .role = PROCESS_NODE, .replica_id = 1 },
+        { .role = PROCESS_NODE, .replica_id = 2 },
+    };
+    struct doctor_facts facts = { .processes = processes, .process_count = ARRAY_SIZE(processes) };
+    (void)state;
+
+    assert_ptr_equal(doctor_find_node(&facts, 2), &processes[2]);
+    assert_null(doctor_find_node(&facts, 3));
+    facts.process_count = 2;
+    assert_null(doctor_find_node(&facts, 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_is_found_by_its_replica_and_no_other_process_is),
         cmocka_unit_test(what_is_well_is_ok_in_every_check),
         cmocka_unit_test(each_fault_is_found_by_its_check_alone),
         cmocka_unit_test(what_is_unknown_is_never_ok),

@@ -57,11 +57,6 @@ static err complain(const char *what, const char *why)
     return ERR_INVALID;
 }
 
-static const char *file_or_null(const char *path)
-{
-    return path[0] != 0 ? path : NULL;
-}
-
 static err connect_etcd(struct key_store *store, const struct arguments *arguments)
 {
     char text[ENDPOINTS_BYTES];
@@ -70,9 +65,9 @@ static err connect_etcd(struct key_store *store, const struct arguments *argumen
     struct etcd_options options = {
         .loop = loop_uv(store->loop),
         .endpoints = endpoints,
-        .ca_file = file_or_null(option_text(arguments, &option_etcd_ca)),
-        .cert_file = file_or_null(option_text(arguments, &option_etcd_cert)),
-        .key_file = file_or_null(option_text(arguments, &option_etcd_key)),
+        .ca_file = text_or_null(option_text(arguments, &option_etcd_ca)),
+        .cert_file = text_or_null(option_text(arguments, &option_etcd_cert)),
+        .key_file = text_or_null(option_text(arguments, &option_etcd_key)),
     };
 
     const char *list = option_text(arguments, &option_etcd);

@@ -175,6 +175,7 @@ static void add(struct audit_sum *sum, uint32_t shard, const cut_totals *part)
     sum->hashes += part->hashes;
     if (part->has_buckets)
         add_buckets(sum, part->buckets);
+    CHECK(sum->told[shard] == 0 && sum->left > 0);
     sum->told[shard] = 1;
     sum->left--;
 }

@@ -253,6 +253,7 @@ void change_told(struct coord *coord, const struct open_call *call, const struct
 {
     struct shard *shard = &coord->shards[call->shard];
 
+    CHECK(shard->state_calls > 0); /* Counted when it was called; a term ends with its calls. */
     shard->state_calls--;
     if (event->status != WIRE_OK)
         return;

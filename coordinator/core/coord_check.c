@@ -2,6 +2,8 @@
  * coord_check: walks what a coordinator knows and has on its way, and checks that it fits together.
  * Tests and the simulator do so after every step.
  */
+#include <string.h>
+
 #include "coordinator/core/coord.h"
 #include "coordinator/core/coord_state.h"
 #include "coordinator/core/delivery.h"
@@ -210,13 +212,101 @@ static void check_audit(const struct coord *coord)
     }
 }
 
+/* ---- API keys of servers ---- */
+static void check_keys(const struct coord *coord)
+{
+    CHECK(coord->key_count <= coord->key_capacity);
+    for (uint32_t i = 0; i < coord->key_count; i++) {
+        const struct server_key *key = coord->keys[i];
+
+        CHECK(i == 0 || strcmp(coord->keys[i - 1]->id, key->id) < 0);
+        CHECK(key->mark_count <= key->mark_capacity);
+        CHECK(key->mark_count <= MARKS_MAX);
+        for (uint32_t j = 0; j < key->mark_count; j++) {
+            CHECK(key->marks_ms[j] <= coord->now_ms);
+            CHECK(j == 0 || key->marks_ms[j - 1] <= key->marks_ms[j]);
+        }
+    }
+}
+
+/* ---- definitions ---- */
+static void check_definition(const struct definition *definition)
+{
+    CHECK(definition->count > 0); /* The last version takes it along. */
+    CHECK(definition->count <= definition->capacity);
+    CHECK(definition->name[0] != 0);
+    for (uint32_t i = 0; i < definition->count; i++) {
+        CHECK(definition->versions[i].packed.size > 0);
+        CHECK(i == 0 || definition->versions[i - 1].version < definition->versions[i].version);
+    }
+    CHECK(definition->versions[definition->count - 1].deleted == (definition->bytes == 0));
+}
+
+/* A change waits for the one write that may be on its way, or for shards. */
+static void check_waits(const struct coord *coord)
+{
+    uint32_t written = 0;
+
+    for (uint32_t i = 0; i < DEFINITION_WAITS_MAX; i++) {
+        const struct definition_wait *wait = &coord->definitions.waits[i];
+
+        if (wait->state == WAIT_FREE)
+            continue;
+        CHECK(wait->number > 0);
+        CHECK(wait->version > 0);
+        written += wait->state == WAIT_WRITTEN;
+    }
+    CHECK(written <= 1);
+}
+
+static void check_definitions(const struct coord *coord)
+{
+    const struct definitions *all = &coord->definitions;
+
+    CHECK(all->count <= all->capacity);
+    CHECK(all->count <= DEFINITIONS_MAX);
+    CHECK(all->left <= coord->shard_count);
+    CHECK(IMPLIES(all->left == 0, all->behind_since_ms == 0));
+    for (uint32_t i = 0; i < all->count; i++) {
+        check_definition(all->list[i]);
+        CHECK(i == 0 || all->list[i - 1]->number < all->list[i]->number);
+    }
+    check_waits(coord);
+}
+
 /* ---- nodes ---- */
+
+/* Who was asked outlives its record, and is noted once; behind the last there is none. */
+static void check_words(const struct coord *coord)
+{
+    uint32_t count = 0;
+
+    while (count < CLUSTER_NODES_MAX && coord->words[count].replica_id != 0)
+        count++;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(coord->words[j].replica_id != coord->words[i].replica_id);
+    }
+    if (count < CLUSTER_NODES_MAX)
+        CHECK(!coord->words[count].told && !coord->words[count].calling);
+}
+
 static void check_nodes(const struct coord *coord)
 {
     CHECK(coord->node_count <= CLUSTER_NODES_MAX);
     CHECK(coord->wanted_count <= CLUSTER_NODES_MAX);
     for (uint32_t i = 1; i < coord->node_count; i++)
         CHECK(coord->nodes[i - 1].record.replica_id < coord->nodes[i].record.replica_id);
+}
+
+/* What operators want of a node outlives its record, and names it once. */
+static void check_wanted(const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->wanted_count; i++) {
+        CHECK(coord->wanted[i].replica_id != 0);
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(coord->wanted[j].replica_id != coord->wanted[i].replica_id);
+    }
 }
 
 void coord_check(const struct coord *coord)
@@ -229,5 +319,9 @@ void coord_check(const struct coord *coord)
     check_servers(coord, &calls);
     check_audit(coord);
     check_nodes(coord);
+    check_words(coord);
+    check_wanted(coord);
+    check_keys(coord);
+    check_definitions(coord);
     CHECK(coord_is_active(coord) || coord_work_left(coord) == NULL);
 }

@@ -235,6 +235,7 @@ void delivery_done(struct coord *coord, const struct open_call *call, bool ok)
     struct shard *shard = &coord->shards[call->shard];
 
     if (call->policy_revision > 0) {
+        CHECK(shard->policy_calls > 0);
         shard->policy_calls--;
         if (ok && call->policy_revision > shard->policy_revision)
             shard->policy_revision = call->policy_revision;

@@ -150,7 +150,7 @@ static void settle(struct pair *p, const deliver_response *response)
             items[request.n_items]->op_id = row->credit->op_id;
         request.n_items++;
     }
-    channel_settle_encode(&request, &body);
+    owner_op_encode(METHOD_CHANNEL_SETTLE, (struct slice){ 0 }, &request.base, &body);
     fixture_commit(&p->first, buf_slice(&body));
     assert_int_equal(p->first.outcome.method, METHOD_CHANNEL_SETTLE);
     buf_deinit(&body);

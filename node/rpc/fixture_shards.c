@@ -134,7 +134,7 @@ void fixture_settle(struct fixture_shards *s, uint32_t from, uint32_t to,
         }
         request.n_items++;
     }
-    channel_settle_encode(&request, &body);
+    owner_op_encode(METHOD_CHANNEL_SETTLE, (struct slice){ 0 }, &request.base, &body);
     fixture_commit(&s->shards[from], buf_slice(&body));
     buf_deinit(&body);
 }

@@ -93,13 +93,6 @@ static err node_apply_policy_check(struct check_context *context, ProtobufCMessa
     return check_limits(context, policy);
 }
 
-static int currency_order(const void *a, const void *b)
-{
-    const struct currency *left = a;
-    const struct currency *right = b;
-    return strcmp(left->name, right->name);
-}
-
 /*
  * Ids older than the window that ends were told to be expired, or could have been: a longer window
  * must not let a late packet of one of them commit. So it begins to count from here (DESIGN
@@ -154,7 +147,7 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
         currency->max_balance = given->currencies[i]->max_balance;
         currency->lowest_min = lowest_min(&before, currency);
     }
-    qsort(policy->currencies, policy->currency_count, sizeof(struct currency), currency_order);
+    qsort(policy->currencies, policy->currency_count, sizeof(struct currency), currency_compare);
     err e = definition_keep_currencies(context, policy);
     if (e != ERR_OK)
         return e;

@@ -81,7 +81,7 @@ static void submit_one(struct child *child, struct node_log_client *client, uint
         }
         slot->ack.index = f->shards[shard].last_index;
     }
-    node_log_submit(f->log, &slot->request);
+    node_log_submit_list(f->log, &slot->request, &slot->request);
 }
 
 /* Goes on from what recovery finds; checks that it hangs together with what was there before. */

@@ -81,7 +81,7 @@ void fixture_close(struct fixture *fixture)
 static void submit_and_wait(struct fixture *fixture, struct node_log_request *request)
 {
     request->client = &fixture->client;
-    node_log_submit(fixture->log, request);
+    node_log_submit_list(fixture->log, request, request);
     while (sem_wait(&fixture->done) != 0)
         ;
 }

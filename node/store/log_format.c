@@ -9,17 +9,6 @@
 #define SECTOR_HASHED_BYTES 508u
 #define HASH_MULTIPLIER     0x9e3779b97f4a7c15ull
 
-static void store_u16(uint8_t *p, uint16_t v)
-{
-    p[0] = (uint8_t)v;
-    p[1] = (uint8_t)(v >> 8);
-}
-
-static uint16_t load_u16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-
 uint32_t stream_to_byte(uint32_t stream_offset)
 {
     return stream_offset / SECTOR_STREAM_BYTES * SECTOR_BYTES + stream_offset % SECTOR_STREAM_BYTES;
@@ -184,6 +173,15 @@ void stream_copy(const uint8_t *bytes, size_t byte_offset, uint8_t *out, size_t 
         size -= part;
         byte_offset += part == room ? SECTOR_BYTES - inside : part;
     }
+}
+
+bool stream_ok(const bool *sector_ok, size_t from, size_t size)
+{
+    for (size_t i = from / SECTOR_STREAM_BYTES; i * SECTOR_STREAM_BYTES < from + size; i++) {
+        if (!sector_ok[i])
+            return false;
+    }
+    return true;
 }
 
 size_t stream_end(size_t byte_offset, size_t size)

@@ -102,6 +102,8 @@ struct sector sector_examine(const uint8_t *bytes, uint64_t replica_id);
 void stream_copy(const uint8_t *bytes, size_t byte_offset, uint8_t *out, size_t size);
 /* First byte after `size` stream bytes that begin at `byte_offset`. */
 size_t stream_end(size_t byte_offset, size_t size);
+/* Whether all sectors of `size` bytes of the stream from `from` on are among the good ones. */
+bool stream_ok(const bool *sector_ok, size_t from, size_t size);
 
 /* Reads the header out of a valid sector 0. ERR_CORRUPT: not a batch's beginning. */
 NODISCARD err batch_header_decode(const uint8_t *sector_bytes, struct batch_header *ret_header);

@@ -172,11 +172,6 @@ void node_log_close(struct node_log *log)
     log_free(log);
 }
 
-void node_log_submit(struct node_log *log, struct node_log_request *request)
-{
-    node_log_submit_list(log, request, request);
-}
-
 void node_log_submit_list(struct node_log *log, struct node_log_request *newest,
                           struct node_log_request *oldest)
 {

@@ -169,15 +169,6 @@ static struct look look_at(struct scan *scan, uint32_t offset)
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-static bool stream_ok(const struct scan *scan, size_t from, size_t size)
-{
-    for (size_t i = from / SECTOR_STREAM_BYTES; i * SECTOR_STREAM_BYTES < from + size; i++) {
-        if (!scan->sector_ok[i])
-            return false;
-    }
-    return true;
-}
-
 /* For recovery, which otherwise reads it again. */
 static void keep_record(const struct scan *scan, const struct record *record)
 {
@@ -232,12 +223,12 @@ static bool take_at(struct scan *scan, uint32_t offset, const struct batch_heade
     uint32_t payload_bytes;
     size_t size;
 
-    if (left.size < RECORD_HEADER_BYTES || !stream_ok(scan, *at, RECORD_HEADER_BYTES))
+    if (left.size < RECORD_HEADER_BYTES || !stream_ok(scan->sector_ok, *at, RECORD_HEADER_BYTES))
         return false;
     if (record_payload_size(left.data, &payload_bytes) != ERR_OK ||
         payload_bytes > left.size - RECORD_HEADER_BYTES)
         return false;
-    if (!stream_ok(scan, *at, RECORD_HEADER_BYTES + payload_bytes) ||
+    if (!stream_ok(scan->sector_ok, *at, RECORD_HEADER_BYTES + payload_bytes) ||
         record_decode(left, &record, &size) != ERR_OK ||
         record.shard != table_shard(scan, ordinal)) {
         damage_one(scan, table_shard(scan, ordinal), offset + stream_to_byte((uint32_t)*at),
@@ -262,7 +253,7 @@ static void take_batch(struct scan *scan, uint32_t offset, const struct look *lo
     }
     stream_copy(bytes, 0, scan->stream, (size_t)look->sectors * SECTOR_STREAM_BYTES);
     size_t at = BATCH_HEADER_BYTES + 2u * (size_t)header.record_count;
-    if (!stream_ok(scan, 0, at)) {
+    if (!stream_ok(scan->sector_ok, 0, at)) {
         damage_all(scan, offset, "a batch's shard table is lost");
         return;
     }

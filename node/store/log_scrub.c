@@ -79,15 +79,6 @@ static void damage_record(struct part *part, const struct batch *batch, uint32_t
         damage_all(part, offset, "a record of a shard that does not exist");
 }
 
-static bool stream_ok(const struct batch *batch, size_t from, size_t size)
-{
-    for (size_t i = from / SECTOR_STREAM_BYTES; i * SECTOR_STREAM_BYTES < from + size; i++) {
-        if (!batch->sector_ok[i])
-            return false;
-    }
-    return true;
-}
-
 /* One record at *at; false when where the next one begins is not known. */
 static bool check_record(struct part *part, const struct batch *batch, size_t *at, uint32_t ordinal)
 {
@@ -96,12 +87,12 @@ static bool check_record(struct part *part, const struct batch *batch, size_t *a
     uint32_t payload_bytes;
     size_t size;
 
-    if (left.size < RECORD_HEADER_BYTES || !stream_ok(batch, *at, RECORD_HEADER_BYTES))
+    if (left.size < RECORD_HEADER_BYTES || !stream_ok(batch->sector_ok, *at, RECORD_HEADER_BYTES))
         return false;
     if (record_payload_size(left.data, &payload_bytes) != ERR_OK ||
         payload_bytes > left.size - RECORD_HEADER_BYTES)
         return false;
-    if (!stream_ok(batch, *at, RECORD_HEADER_BYTES + payload_bytes) ||
+    if (!stream_ok(batch->sector_ok, *at, RECORD_HEADER_BYTES + payload_bytes) ||
         record_decode(left, &record, &size) != ERR_OK ||
         record.shard != table_shard(batch, ordinal))
         damage_record(part, batch, ordinal, batch->offset + stream_to_byte((uint32_t)*at),
@@ -115,7 +106,7 @@ static void check_records(struct part *part, const struct batch *batch)
 {
     size_t at = BATCH_HEADER_BYTES + 2u * (size_t)batch->header.record_count;
 
-    if (!stream_ok(batch, 0, at)) {
+    if (!stream_ok(batch->sector_ok, 0, at)) {
         damage_all(part, batch->offset, "a batch's shard table is lost");
         return;
     }

@@ -3,7 +3,7 @@
  * one writer thread, one fdatasync per batch (DESIGN sections 4 and 8). It stores what rep.h
  * tells it to and finds it again; it knows nothing of epochs, votes or what entries mean.
  *
- * One request's way: worker: node_log_submit -> writer: gather, pwrite, fdatasync -> client's
+ * One request's way: worker: node_log_submit_list -> writer: gather, pwrite, fdatasync -> client's
  * `done`, on the writer's thread, once per fdatasync -> worker: REP_PERSISTED(ticket).
  *
  * The bytes on disk are described in log_format.h. An error of write or fdatasync stops the
@@ -90,10 +90,9 @@ struct node_log_client {
 
 /* Any thread; never blocks. Requests of one thread become durable in the order submitted. The
  * caller bounds what is in flight (rep_limits.inflight_entries_max). Waits in the log while there
- * is no space (node_log_space_ok), then goes on: never lost, never failed. */
-void node_log_submit(struct node_log *log, struct node_log_request *request);
-/* Several at once, linked by `next` from the newest to the oldest: the writer wakes to all of them
- * and makes them one batch. */
+ * is no space (node_log_space_ok), then goes on: never lost, never failed. They are linked by
+ * `next` from the newest to the oldest: the writer wakes to all of them and makes them one batch.
+ */
 void node_log_submit_list(struct node_log *log, struct node_log_request *newest,
                           struct node_log_request *oldest);
 

@@ -135,7 +135,7 @@ static void requests_of_many_shards_complete_in_order_with_few_syncs(void **stat
                                                  .ticket = i,
                                                  .writes = &writes[i],
                                                  .write_count = 1 };
-        node_log_submit(f->log, &requests[i]);
+        node_log_submit_list(f->log, &requests[i], &requests[i]);
     }
     for (uint32_t i = 0; i < COUNT; i++)
         while (sem_wait(&f->done) != 0)
@@ -250,7 +250,7 @@ static void a_truncate_and_new_entries_in_one_request_stay_in_order(void **state
     struct node_log_request request = {
         .client = &f->client, .shard = 1, .writes = writes, .write_count = 4
     };
-    node_log_submit(f->log, &request);
+    node_log_submit_list(f->log, &request, &request);
     while (sem_wait(&f->done) != 0)
         ;
     f->shards[1].promise = writes[2].promise;
@@ -352,7 +352,7 @@ static void a_pinned_log_stops_at_its_limit_and_goes_on_when_cut(void **state)
         requests[i] = (struct node_log_request){
             .client = &f->client, .shard = 1, .writes = &writes[i], .write_count = 1
         };
-        node_log_submit(f->log, &requests[i]);
+        node_log_submit_list(f->log, &requests[i], &requests[i]);
     }
     node_log_retain(f->log, 6, 1);
     for (uint32_t i = 0; i < 3; i++)

@@ -29,9 +29,14 @@ void caller_shares_free(struct caller_shares *shares)
     free(shares);
 }
 
+static uint32_t slot_of(uint64_t name)
+{
+    return (uint32_t)((name ^ name >> 32) % SLOTS);
+}
+
 static struct share *const *place_of(const struct caller_shares *shares, uint64_t name)
 {
-    struct share *const *at = &shares->slots[(name ^ name >> 32) % SLOTS];
+    struct share *const *at = &shares->slots[slot_of(name)];
 
     while (*at != NULL && (*at)->name != name)
         at = &(*at)->next;
@@ -78,7 +83,17 @@ uint64_t caller_share_held(const struct caller_shares *shares, uint64_t name)
     return share != NULL ? share->held : 0;
 }
 
-uint32_t caller_shares_count(const struct caller_shares *shares)
+void caller_shares_check(const struct caller_shares *shares)
 {
-    return shares->count;
+    uint32_t count = 0;
+
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        for (const struct share *at = shares->slots[slot]; at != NULL; at = at->next) {
+            CHECK(slot_of(at->name) == slot);
+            CHECK(at->held > 0);
+            CHECK(++count <= shares->count);
+            CHECK(*place_of(shares, at->name) == at); /* Known once. */
+        }
+    }
+    CHECK(count == shares->count);
 }

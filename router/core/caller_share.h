@@ -23,7 +23,7 @@ bool caller_share_take(struct caller_shares *shares, uint64_t name, uint64_t amo
 /* Gives back what was taken; CHECK: so much is held. Of none is left no trace. */
 void caller_share_give(struct caller_shares *shares, uint64_t name, uint64_t amount);
 uint64_t caller_share_held(const struct caller_shares *shares, uint64_t name);
-/* Callers that hold something. */
-uint32_t caller_shares_count(const struct caller_shares *shares);
+/* CHECKs that a caller is in the table exactly while it holds something. For tests. */
+void caller_shares_check(const struct caller_shares *shares);
 
 #endif

@@ -20,7 +20,7 @@ static void what_is_limited_for_each_is_taken_and_given_back(void **state)
     assert_int_equal(caller_share_held(shares, ALIKE(1)), 5);
     for (uint64_t other = 2; other < 6; other++) /* Costs another nothing. */
         assert_true(caller_share_take(shares, ALIKE(other), 5, 5));
-    assert_int_equal(caller_shares_count(shares), 5);
+    caller_shares_check(shares);
     caller_share_give(shares, ALIKE(1), 4);
     assert_true(caller_share_take(shares, ALIKE(1), 4, 5));
     assert_false(caller_share_take(shares, ALIKE(1), UINT64_MAX, UINT64_MAX));
@@ -28,7 +28,7 @@ static void what_is_limited_for_each_is_taken_and_given_back(void **state)
     assert_true(caller_share_take(shares, ALIKE(1), 0, 0));
     for (uint64_t name = 5; name > 0; name--)
         caller_share_give(shares, ALIKE(name), 5);
-    assert_int_equal(caller_shares_count(shares), 0);
+    caller_shares_check(shares);
     assert_int_equal(caller_share_held(shares, ALIKE(1)), 0);
     caller_share_give(shares, ALIKE(1), 0);
     caller_shares_free(shares);

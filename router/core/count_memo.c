@@ -116,6 +116,7 @@ static void evict_oldest(struct count_memo *memo)
         link = &(*link)->chain;
     *link = entry->chain;
     order_remove(memo, entry);
+    CHECK(memo->stats.bytes >= entry_bytes(entry));
     memo->stats.bytes -= entry_bytes(entry);
     memo->stats.entries--;
     memo->stats.evictions++;
@@ -186,9 +187,42 @@ void count_memo_put(struct count_memo *memo, const struct count_name *name,
     while (memo->stats.bytes > memo->bytes_max)
         evict_oldest(memo);
     CHECK(memo->newest == entry);
+    CHECK(memo->stats.entries > 0);
 }
 
 struct count_memo_stats count_memo_stats(const struct count_memo *memo)
 {
     return memo->stats;
+}
+
+/* How many are found by their places. */
+static uint64_t check_places(const struct count_memo *memo)
+{
+    uint64_t found = 0;
+
+    for (size_t i = 0; i < memo->place_count; i++) {
+        for (const struct entry *entry = memo->places[i]; entry != NULL; entry = entry->chain) {
+            CHECK(place_of(memo, entry->hash) == &memo->places[i]);
+            CHECK(++found <= memo->stats.entries);
+        }
+    }
+    return found;
+}
+
+void count_memo_check(const struct count_memo *memo)
+{
+    const struct entry *newer = NULL;
+    uint64_t count = 0, bytes = 0;
+
+    for (const struct entry *entry = memo->newest; entry != NULL; entry = entry->older) {
+        CHECK(entry->newer == newer);
+        CHECK(++count <= memo->stats.entries);
+        bytes += entry_bytes(entry);
+        newer = entry;
+    }
+    CHECK(memo->oldest == newer);
+    CHECK(count == memo->stats.entries);
+    CHECK(bytes == memo->stats.bytes);
+    CHECK(bytes <= memo->bytes_max);
+    CHECK(check_places(memo) == count);
 }

@@ -47,5 +47,8 @@ bool count_memo_recall(const struct count_memo *memo, const struct count_name *n
 void count_memo_put(struct count_memo *memo, const struct count_name *name,
                     const struct count_known *known);
 struct count_memo_stats count_memo_stats(const struct count_memo *memo);
+/* CHECKs that places and order hold the same counts, and that they are as many and as large as is
+ * told. For tests. */
+void count_memo_check(const struct count_memo *memo);
 
 #endif

@@ -19,6 +19,7 @@ static void put(struct count_memo *memo, const char *target, uint64_t count, uin
     const struct count_name name = name_of("likes", target);
 
     count_memo_put(memo, &name, &(struct count_known){ count, 10, 20, at_ms });
+    count_memo_check(memo);
 }
 
 /* The count; UINT64_MAX: it is not known so lately. */
@@ -27,7 +28,9 @@ static uint64_t find(struct count_memo *memo, const char *target, uint64_t since
     const struct count_name name = name_of("likes", target);
     struct count_known known;
 
-    return count_memo_find(memo, &name, since_ms, &known) ? known.count : UINT64_MAX;
+    bool found = count_memo_find(memo, &name, since_ms, &known);
+    count_memo_check(memo);
+    return found ? known.count : UINT64_MAX;
 }
 
 static void what_is_too_old_is_a_miss_and_may_be_recalled(void **state)

@@ -56,7 +56,7 @@ void key_table_free(struct key_table *table)
     free(table);
 }
 
-static struct key_entry **slot_of(struct key_table *table, const uint8_t *digest)
+static struct key_entry *const *slot_of(const struct key_table *table, const uint8_t *digest)
 {
     uint64_t at = load_u64(digest) % SLOTS;
 
@@ -66,9 +66,15 @@ static struct key_entry **slot_of(struct key_table *table, const uint8_t *digest
     return &table->slots[at];
 }
 
+/* The same, to be filled. */
+static struct key_entry **slot_for(struct key_table *table, const uint8_t *digest)
+{
+    return &table->slots[slot_of(table, digest) - table->slots];
+}
+
 err key_table_put(struct key_table *table, const struct api_key_record *record)
 {
-    struct key_entry **slot = slot_of(table, record->digest);
+    struct key_entry **slot = slot_for(table, record->digest);
 
     CHECK(api_key_record_validate(record, NULL) == ERR_OK);
     if (*slot == NULL) {
@@ -93,7 +99,7 @@ void key_table_remove(struct key_table *table, struct slice id)
     }
     memset(table->slots, 0, sizeof table->slots);
     for (uint32_t i = 0; i < table->count; i++)
-        *slot_of(table, table->entries[i]->record.digest) = table->entries[i];
+        *slot_for(table, table->entries[i]->record.digest) = table->entries[i];
     forget(table);
 }
 
@@ -166,4 +172,31 @@ enum key_found key_table_find(struct key_table *table, struct slice text, uint64
         return KEY_EXPIRED;
     *ret_entry = entry;
     return KEY_FOUND;
+}
+
+static bool is_entry(const struct key_table *table, const struct key_entry *entry)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        if (table->entries[i] == entry)
+            return true;
+    }
+    return false;
+}
+
+void key_table_check(const struct key_table *table)
+{
+    uint32_t filled = 0;
+
+    CHECK(table->count <= KEY_TABLE_KEYS_MAX);
+    for (uint32_t i = 0; i < table->count; i++)
+        CHECK(*slot_of(table, table->entries[i]->record.digest) == table->entries[i]);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        filled += table->slots[i] != NULL;
+    CHECK(filled == table->count); /* None of a key that has gone. */
+    for (uint32_t i = 0; i < REMEMBERED; i++) {
+        const struct remembered *one = &table->remembered[i];
+
+        CHECK(one->entry == NULL || is_entry(table, one->entry));
+        CHECK(one->entry == NULL || place_of(table, (struct slice){ one->text, TEXT_BYTES }) == i);
+    }
 }

@@ -41,4 +41,7 @@ enum key_found key_table_find(struct key_table *table, struct slice text, uint64
 /* Whether that text was found before, so that key_table_find will cost little. */
 bool key_table_remembers(const struct key_table *table, struct slice text);
 
+/* CHECKs that each key is found by its digest, and that nothing else is. For tests. */
+void key_table_check(const struct key_table *table);
+
 #endif

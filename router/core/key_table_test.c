@@ -53,7 +53,9 @@ static void a_key_is_found_from_its_record_until_it_is_removed(void **state)
     assert_int_equal(find(table, text), KEY_FOUND);
     assert_true(key_table_remembers(table, slice_from_text(text)));
     assert_int_equal(find(table, text), KEY_FOUND);
+    key_table_check(table);
     key_table_remove(table, slice_from_text(record.id));
+    key_table_check(table);
     assert_int_equal(find(table, text), KEY_UNKNOWN); /* Also what was remembered. */
     assert_int_equal(key_table_count(table), 0);
 }

@@ -75,7 +75,13 @@ void large_reads_end(struct large_reads *reads, const struct large_read *read, u
         learn(reads, name_of(read), came_bytes);
 }
 
-uint64_t large_reads_held(const struct large_reads *reads, uint64_t caller)
+void large_reads_check(const struct large_reads *reads)
 {
-    return caller_share_held(reads->held, caller);
+    caller_shares_check(reads->held);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        const struct seen *seen = &reads->seen[i];
+
+        CHECK(seen->bytes == 0 || seen->bytes >= LARGE_READ_BYTES);
+        CHECK(seen->bytes == 0 || place_of(seen->name) == i);
+    }
 }

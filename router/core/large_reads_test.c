@@ -24,6 +24,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    large_reads_check(reads);
     large_reads_free(reads);
     return 0;
 }
@@ -63,18 +64,19 @@ static void a_caller_has_its_share_and_others_theirs(void **state)
         under_way[i] = read_of(GREEDY, METHOD);
         assert_true(large_reads_begin(reads, &under_way[i], 4 * MIB));
     }
-    assert_int_equal(large_reads_held(reads, GREEDY), 4 * MIB);
     assert_false(large_reads_begin(reads, &one_more, 4 * MIB));
-    assert_int_equal(large_reads_held(reads, GREEDY), 4 * MIB);
+    assert_false(large_reads_begin(reads, &one_more, 5 * MIB - 1)); /* It has 4 MiB, */
+    assert_true(large_reads_begin(reads, &one_more, 5 * MIB));      /* no more and no less. */
+    large_reads_end(reads, &one_more, 0);
     assert_true(large_reads_begin(reads, &small, 4 * MIB)); /* Its answers are short. */
     large_reads_end(reads, &small, 100);
     assert_true(large_reads_begin(reads, &other, 4 * MIB));
+    large_reads_check(reads);
     large_reads_end(reads, &other, MIB);
     large_reads_end(reads, &under_way[0], MIB);
     assert_true(large_reads_begin(reads, &under_way[0], 4 * MIB));
     for (int i = 0; i < 4; i++)
         large_reads_end(reads, &under_way[i], MIB);
-    assert_int_equal(large_reads_held(reads, GREEDY), 0);
 }
 
 static void one_that_is_larger_than_the_share_passes_alone(void **state)

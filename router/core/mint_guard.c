@@ -319,3 +319,14 @@ err mint_check(const struct mint_call *call, Holdfast__V1__ErrorDetail *ret_deta
         return deny(&counting, "goods", "only by calls that tell how many", call->method->name);
     return check_call(call, ret_detail);
 }
+
+void mint_guard_check(const struct mint_guard *guard)
+{
+    CHECK(guard->count <= MINT_KEYS_MAX);
+    for (uint32_t i = 0; i < guard->count; i++) {
+        CHECK(guard->days[i]->left.count <= MINT_GOODS_MAX);
+        CHECK(guard->days[i]->made.count <= MINT_GOODS_MAX);
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(strcmp(guard->days[i]->key_id, guard->days[j]->key_id) != 0);
+    }
+}

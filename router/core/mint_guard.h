@@ -65,4 +65,7 @@ void mint_reserve(const struct mint_call *call, const struct mint_limits *lack,
 
 uint64_t mint_day_of(const struct mint_call *call);
 
+/* CHECKs that each key has one day. For tests. */
+void mint_guard_check(const struct mint_guard *guard);
+
 #endif

@@ -49,6 +49,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
+    mint_guard_check(f->guard);
     mint_guard_free(f->guard);
     arena_deinit(&f->arena);
     return 0;

@@ -61,9 +61,14 @@ uint32_t player_tokens_keys(const struct player_tokens *tokens)
 
 /* Only proven tokens are here, and a caller cannot choose their hashes, so the places need no
  * secret. */
+static uint32_t place_of(const uint8_t *hash)
+{
+    return (hash[0] * 256u + hash[1]) % SETS;
+}
+
 static struct proven *set_of(struct player_tokens *tokens, const uint8_t *hash)
 {
-    return tokens->proven[(hash[0] * 256u + hash[1]) % SETS];
+    return tokens->proven[place_of(hash)];
 }
 
 const char *player_tokens_recall(struct player_tokens *tokens, struct slice text, uint64_t wall_ms)
@@ -130,4 +135,19 @@ enum jwt_fault player_tokens_prove(struct player_tokens *tokens, const char **re
         return JWT_OK;
     *ret_refusal = (struct jwt_refusal){ JWT_SIGNATURE, "signature", "that of the key" };
     return JWT_SIGNATURE;
+}
+
+void player_tokens_check(const struct player_tokens *tokens)
+{
+    for (uint32_t i = 0; i < SETS; i++) {
+        for (uint32_t j = 0; j < WAYS; j++) {
+            const struct proven *one = &tokens->proven[i][j];
+
+            if (one->until_ms == 0)
+                continue;
+            CHECK(place_of(one->hash) == i);
+            CHECK(one->player[0] != 0);
+            CHECK(memchr(one->player, 0, sizeof one->player) != NULL);
+        }
+    }
 }

@@ -35,4 +35,7 @@ enum jwt_fault player_tokens_read(struct player_tokens *tokens, struct slice tex
 enum jwt_fault player_tokens_prove(struct player_tokens *tokens, const char **ret_player,
                                    struct jwt_refusal *ret_refusal);
 
+/* CHECKs that what is remembered is where it is looked for. For tests. */
+void player_tokens_check(const struct player_tokens *tokens);
+
 #endif

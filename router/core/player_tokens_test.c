@@ -45,6 +45,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    player_tokens_check(tokens);
     player_tokens_free(tokens);
     return 0;
 }

@@ -90,3 +90,18 @@ struct rate_bucket *rate_table_get(struct rate_table *table, uint64_t name)
     *fullest = (struct named_bucket){ .name = name };
     return &fullest->bucket;
 }
+
+void rate_table_check(const struct rate_table *table)
+{
+    for (uint32_t i = 0; i < SETS; i++) {
+        for (uint32_t j = 0; j < WAYS; j++) {
+            const struct named_bucket *one = &table->buckets[i][j];
+
+            if (one->name == 0) /* Or never used. */
+                continue;
+            CHECK(one->name % SETS == i);
+            for (uint32_t k = 0; k < j; k++)
+                CHECK(table->buckets[i][k].name != one->name);
+        }
+    }
+}

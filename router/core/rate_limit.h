@@ -39,4 +39,7 @@ void rate_table_free(struct rate_table *table);
 /* Never NULL; good until the next call. */
 struct rate_bucket *rate_table_get(struct rate_table *table, uint64_t name);
 
+/* CHECKs that each name has one bucket, where it is looked for. For tests. */
+void rate_table_check(const struct rate_table *table);
+
 #endif

@@ -79,6 +79,7 @@ static void names_have_buckets_of_their_own(void **state)
         ;
     assert_true(rate_take(rate_table_get(table, 8), 5, 1000, &wait_ms));
     assert_false(rate_take(rate_table_get(table, 7), 5, 1000, &wait_ms));
+    rate_table_check(table);
     rate_table_free(table);
 }
 
@@ -93,6 +94,7 @@ static void a_flood_of_names_does_not_free_whoever_is_held_back(void **state)
     for (uint64_t name = 100; name < 100 + 4ull * RATE_TABLE_BUCKETS; name++)
         assert_true(rate_take(rate_table_get(table, name), 5, 1000, &wait_ms));
     assert_false(rate_take(rate_table_get(table, 7), 5, 1000, &wait_ms));
+    rate_table_check(table);
     rate_table_free(table);
 }
 

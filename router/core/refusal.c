@@ -4,12 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "idl/error_code.h"
 #include "idl/error_rule.h"
-
-static char *copy_text(struct arena *arena, const char *text)
-{
-    return (char *)arena_copy(arena, slice_from_text(text)).data;
-}
 
 void refusal_make(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                   Holdfast__V1__ErrorCode code, const char *format, ...)
@@ -22,7 +18,7 @@ void refusal_make(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
     va_end(arguments);
     holdfast__v1__error_detail__init(ret_detail);
     ret_detail->code = code;
-    ret_detail->message = copy_text(arena, text);
+    ret_detail->message = arena_copy_text(arena, text);
 }
 
 /* Whole UTF-8 characters only: a cut one would make the answer undecodable. */
@@ -44,8 +40,8 @@ void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_deta
     refusal_make(arena, ret_detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT,
                  "%s: %s: expected %s%s%s%s", field->field, message, field->limit,
                  value[0] != 0 ? ", got \"" : "", value, value[0] != 0 ? "\"" : "");
-    ret_detail->field = copy_text(arena, field->field);
-    ret_detail->limit = copy_text(arena, field->limit);
+    ret_detail->field = arena_copy_text(arena, field->field);
+    ret_detail->limit = arena_copy_text(arena, field->limit);
     ret_detail->value = value;
 }
 
@@ -72,6 +68,11 @@ void refusal_tell_version(struct arena *arena, Holdfast__V1__ErrorDetail *detail
     about->fact_case = HOLDFAST__V1__ERROR_DETAIL__ABOUT__FACT_VERSION;
     about->version = version;
     detail->about = about;
+}
+
+bool refusal_may_be_stale(Holdfast__V1__ErrorCode code)
+{
+    return code == CODE(UNAVAILABLE) || code == CODE(DEADLINE_EXCEEDED) || code == CODE(THROTTLED);
 }
 
 struct slice refusal_bytes(struct arena *arena, const Holdfast__V1__ErrorDetail *detail)

@@ -32,6 +32,9 @@ void refusal_make_shard(struct arena *arena, Holdfast__V1__ErrorDetail *ret_deta
 /* What stands, for a VERSION_CONFLICT: sets `about`, which lies in the arena. */
 void refusal_tell_version(struct arena *arena, Holdfast__V1__ErrorDetail *detail, uint64_t current);
 
+/* Whether an answer of before may be told instead: the shard may well be there a moment later. */
+bool refusal_may_be_stale(Holdfast__V1__ErrorCode code);
+
 /* The encoding of `detail`, completed by idl/error_rule.h, in the arena. */
 struct slice refusal_bytes(struct arena *arena, const Holdfast__V1__ErrorDetail *detail);
 

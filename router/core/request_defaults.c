@@ -7,6 +7,7 @@
 #include "router/core/scatter.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
+#include "runtime/base/utf8.h"
 #include "runtime/cluster/authority_text.h"
 
 #define KEY_BYTES_MAX 150u
@@ -106,15 +107,6 @@ static err fill_batch(struct filling *filling, ProtobufCMessage *batch, char *au
 
 /* ---- op_id ---- */
 
-static bool is_printable(struct slice text)
-{
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < 0x21 || text.data[i] > 0x7e)
-            return false;
-    }
-    return true;
-}
-
 /* An id that means something without `key:`. */
 static bool is_typed(struct slice text)
 {
@@ -142,7 +134,7 @@ static err op_id_default(struct filling *filling, char **ret_text)
     struct slice key = unquoted(filling->defaults->idempotency_key);
     struct uuid uuid;
 
-    if (key.size == 0 || key.size > KEY_BYTES_MAX || !is_printable(key))
+    if (key.size == 0 || key.size > KEY_BYTES_MAX || !ascii_is_visible(key))
         return refuse(filling, "a header is malformed", "idempotency-key",
                       "1 to 150 bytes of printable ASCII without spaces", key);
     bool whole = is_typed(key) || (uuid_parse(key, &uuid) == ERR_OK && uuid_is_v7(&uuid));

@@ -26,7 +26,7 @@ static struct retry_action give_up(struct retry_call *call, Holdfast__V1__ErrorC
     return (struct retry_action){ .type = RETRY_ACTION_GIVE_UP, .code = code, .message = message };
 }
 
-/* The time is over, or the caller no longer waits. */
+/* The time is over. */
 static struct retry_action end_without_outcome(struct retry_call *call)
 {
     if (call->maybe_done)
@@ -224,12 +224,4 @@ struct retry_action retry_step(struct retry_call *call, const struct retry_event
     }
     retry_check(call);
     return action;
-}
-
-struct retry_action retry_abandon(struct retry_call *call)
-{
-    CHECK(call->phase != RETRY_PHASE_DONE);
-    if (call->phase == RETRY_PHASE_SENT)
-        call->maybe_done = call->mutation;
-    return end_without_outcome(call);
 }

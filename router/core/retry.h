@@ -91,7 +91,4 @@ void retry_init(struct retry_call *call, bool mutation, uint64_t deadline_ms);
 /* Takes one event and says what to do. After PASS_ON and GIVE_UP no event may follow (CHECK). */
 struct retry_action retry_step(struct retry_call *call, const struct retry_event *event);
 
-/* The caller has gone or the process stops: what is the honest answer now? Ends the call. */
-struct retry_action retry_abandon(struct retry_call *call);
-
 #endif

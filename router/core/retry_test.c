@@ -432,22 +432,6 @@ static void a_request_too_large_to_send_gives_up(void **state)
                                     "100 give up: 1\n");
 }
 
-static void abandoning_a_sent_mutation_is_an_unknown_outcome(void **state)
-{
-    struct story story;
-    struct retry_action action;
-    (void)state;
-
-    start(&story, true);
-    action = retry_abandon(&story.call);
-    assert_int_equal(action.code, CODE(OUTCOME_UNKNOWN));
-
-    start(&story, true);
-    answer(&story, WIRE_UNAVAILABLE);
-    action = retry_abandon(&story.call);
-    assert_int_equal(action.code, CODE(UNAVAILABLE));
-}
-
 /* xorshift64* */
 static uint64_t next(uint64_t *seed, uint64_t below)
 {
@@ -553,7 +537,6 @@ int main(void)
         cmocka_unit_test(a_wait_that_outlives_its_owner_ends_with_the_name_of_the_holder),
         cmocka_unit_test(a_stored_refusal_settles_an_earlier_attempt),
         cmocka_unit_test(a_request_too_large_to_send_gives_up),
-        cmocka_unit_test(abandoning_a_sent_mutation_is_an_unknown_outcome),
         cmocka_unit_test(random_stories_end_in_time_and_never_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,11 +78,6 @@ static void fail(struct router_process *process, const char *what, const char *w
     process->failed = true;
 }
 
-static const char *file_or_null(const char *path)
-{
-    return path[0] != 0 ? path : NULL;
-}
-
 /* ---- the way to nodes: before the cluster is known there are no links ---- */
 
 static err start_call(void *context, uint64_t replica_id, const struct call_request *request,
@@ -334,9 +329,9 @@ static err start_etcd(struct router_process *process)
         .loop = loop_uv(process->loop),
         .endpoints = (const char *const *)config->etcd.items,
         .endpoint_count = config->etcd.count,
-        .ca_file = file_or_null(config->etcd_ca),
-        .cert_file = file_or_null(config->etcd_cert),
-        .key_file = file_or_null(config->etcd_key),
+        .ca_file = text_or_null(config->etcd_ca),
+        .cert_file = text_or_null(config->etcd_cert),
+        .key_file = text_or_null(config->etcd_key),
         .log = process->log,
         .rolled_back = on_rolled_back,
         .context = process,

@@ -39,13 +39,6 @@ static bool is_as_wanted(const struct acceptance *acceptance, const struct etcd_
     return true;
 }
 
-static void lease_ignored(void *context, err e, const struct etcd_lease_result *result)
-{
-    (void)context;
-    (void)e;
-    (void)result;
-}
-
 /* Its game server is told at the next heartbeat. If the call is lost, the shards tell it. */
 static void revoke_leases(struct acceptance *acceptance)
 {
@@ -54,8 +47,8 @@ static void revoke_leases(struct acceptance *acceptance)
     for (uint32_t i = 0; i < acceptance->open; i++) {
         const struct restore_write *write = &acceptance->plan.writes[acceptance->written + i];
 
-        if (write->lease_id != 0 &&
-            etcd_lease_revoke(options->etcd, write->lease_id, 0, lease_ignored, NULL) != ERR_OK)
+        if (write->lease_id != 0 && etcd_lease_revoke(options->etcd, write->lease_id, 0,
+                                                      etcd_lease_ignored, NULL) != ERR_OK)
             log_event(options->log, LOG_DEBUG, "server.lease_left",
                       LOG_N("lease", write->lease_id));
     }

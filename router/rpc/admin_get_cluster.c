@@ -13,11 +13,6 @@ struct cluster_view {
     Holdfast__V1__GetClusterResponse response;
 };
 
-static char *copy_text(struct arena *arena, const char *text)
-{
-    return (char *)arena_copy(arena, slice_from_text(text)).data;
-}
-
 static Holdfast__V1__NodeStatus *find_node(struct cluster_view *view, uint64_t replica_id)
 {
     for (size_t i = 0; i < view->response.n_nodes; i++) {
@@ -53,10 +48,10 @@ static void add_live_nodes(struct cluster_view *view)
 
         if (status == NULL)
             return;
-        status->name = copy_text(arena, nodes[i].name);
-        status->address = copy_text(arena, nodes[i].address);
-        status->zone = copy_text(arena, nodes[i].zone);
-        status->version = copy_text(arena, nodes[i].version);
+        status->name = arena_copy_text(arena, nodes[i].name);
+        status->address = arena_copy_text(arena, nodes[i].address);
+        status->zone = arena_copy_text(arena, nodes[i].zone);
+        status->version = arena_copy_text(arena, nodes[i].version);
         status->live = true;
         if (answer != NULL && answer->node != NULL)
             status->resident_bytes = answer->node->resident_bytes;
@@ -105,7 +100,7 @@ static void answer(struct cluster_view *view)
                           "the router does not know the cluster yet");
         return;
     }
-    response->cluster_id = copy_text(arena, cluster->cluster_id);
+    response->cluster_id = arena_copy_text(arena, cluster->cluster_id);
     response->generation = cluster->generation;
     response->shard_count = cluster->shard_count;
     response->replication_factor = cluster->replication_factor;
@@ -113,7 +108,7 @@ static void answer(struct cluster_view *view)
     if (response->nodes_doubting == 0 && etcd_rolled_back(view->request->router->options.etcd))
         response->nodes_doubting = 1; /* This router knows it, too. */
     if (coordinator != NULL)
-        response->coordinator = copy_text(arena, coordinator->name);
+        response->coordinator = arena_copy_text(arena, coordinator->name);
     response->nodes = arena_alloc(arena, NODES_MAX * sizeof(Holdfast__V1__NodeStatus *));
     add_live_nodes(view);
     add_shards(view);

@@ -2,13 +2,6 @@
 #include "router/rpc/handlers.h"
 #include "router/rpc/node_survey.h"
 
-static struct slice question_body(struct node_survey *survey, uint64_t replica_id)
-{
-    (void)survey;
-    (void)replica_id;
-    return (struct slice){ 0 };
-}
-
 static void surveyed(struct node_survey *survey)
 {
     Holdfast__V1__GetLoadResponse *response = survey->user;
@@ -39,7 +32,6 @@ void admin_get_load_handle(struct request *request)
     static const struct node_question question = {
         .method = METHOD_GET_NODE_LOAD,
         .response = &holdfast__internal__v1__get_node_load_response__descriptor,
-        .body = question_body,
     };
     Holdfast__V1__GetLoadResponse *response = arena_alloc(request->arena, sizeof *response);
 

@@ -23,11 +23,6 @@ static const struct limit_row {
 #undef LIMIT_ROW
 };
 
-static char *copy_text(struct arena *arena, const char *text)
-{
-    return (char *)arena_copy(arena, slice_from_text(text)).data;
-}
-
 static int by_limit_name(const void *a, const void *b)
 {
     const Holdfast__V1__ServiceLimit *const *left = a, *const *right = b;
@@ -42,9 +37,9 @@ static void add_limits(struct arena *arena, Holdfast__V1__GetServiceInfoResponse
         Holdfast__V1__ServiceLimit *limit = arena_alloc(arena, sizeof *limit);
 
         holdfast__v1__service_limit__init(limit);
-        limit->name = copy_text(arena, limit_rows[i].name);
+        limit->name = arena_copy_text(arena, limit_rows[i].name);
         limit->value = limit_rows[i].value;
-        limit->about = copy_text(arena, limit_rows[i].about);
+        limit->about = arena_copy_text(arena, limit_rows[i].about);
         response->limits[response->n_limits++] = limit;
     }
     qsort(response->limits, response->n_limits, sizeof *response->limits, by_limit_name);
@@ -68,7 +63,7 @@ static void add_methods(struct arena *arena, Holdfast__V1__GetServiceInfoRespons
         Holdfast__V1__MethodLimit *limit = arena_alloc(arena, sizeof *limit);
 
         holdfast__v1__method_limit__init(limit);
-        limit->method = copy_text(arena, method->name);
+        limit->method = arena_copy_text(arena, method->name);
         limit->elements_max = method->most;
         response->methods[response->n_methods++] = limit;
     }
@@ -91,7 +86,7 @@ void admin_get_service_info_handle(struct request *request)
     info->request = request;
     holdfast__v1__get_service_info_response__init(&info->response);
     if (version != NULL)
-        info->response.version = copy_text(request->arena, version);
+        info->response.version = arena_copy_text(request->arena, version);
     info->response.server_time_ms = (int64_t)loop_wall_ms();
     add_limits(request->arena, &info->response);
     add_methods(request->arena, &info->response);

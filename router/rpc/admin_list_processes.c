@@ -39,11 +39,6 @@ static char role_router[] = "router";
 static char role_node[] = "node";
 static char role_coordinator[] = "coordinator";
 
-static char *copy_text(struct arena *arena, const char *text)
-{
-    return (char *)arena_copy(arena, slice_from_text(text != NULL ? text : "")).data;
-}
-
 static uint32_t ms_since(uint64_t begun_ns)
 {
     return (uint32_t)((loop_clock_ns() - begun_ns) / 1000000);
@@ -64,8 +59,8 @@ static void add_router(struct process_list *list)
     Holdfast__V1__ProcessStatus *process = add_process(list);
 
     process->role = role_router;
-    process->name = copy_text(list->request->arena, self->name);
-    process->version = copy_text(list->request->arena, self->version);
+    process->name = arena_copy_text(list->request->arena, self->name);
+    process->version = arena_copy_text(list->request->arena, self->version);
     process->answered = true;
     if (self->cluster_certificate_ms != NULL)
         process->cluster_certificate_expires_ms =
@@ -103,8 +98,8 @@ static void add_nodes(struct process_list *list, const struct node_survey *surve
         }
         process->role = role_node;
         process->replica_id = nodes[i].replica_id;
-        process->name = copy_text(arena, nodes[i].name);
-        process->version = copy_text(arena, nodes[i].version);
+        process->name = arena_copy_text(arena, nodes[i].name);
+        process->version = arena_copy_text(arena, nodes[i].version);
     }
 }
 
@@ -123,7 +118,7 @@ static void add_coordinator(struct process_list *list)
     if (said != NULL && said->process != NULL)
         take_said(process, &list->coordinator, said->process);
     process->role = role_coordinator;
-    process->name = copy_text(list->request->arena, elected->name);
+    process->name = arena_copy_text(list->request->arena, elected->name);
 }
 
 /* The router comes first and the coordinator last; nodes rise by replica id between them. */
@@ -181,11 +176,11 @@ static void etcd_told(void *context, err e, const struct etcd_status_result *res
     status->answer_ms = ms_since(question->begun_ns);
     if (e == ERR_OK) {
         status->answered = true;
-        status->version = copy_text(arena, result->version);
+        status->version = arena_copy_text(arena, result->version);
         status->has_leader = result->leader != 0;
         status->database_bytes = result->database_bytes;
         status->quota_bytes = result->quota_bytes;
-        status->errors = copy_text(arena, result->errors);
+        status->errors = arena_copy_text(arena, result->errors);
     }
     close_question(question->list);
 }
@@ -195,7 +190,7 @@ static char *endpoint_text(struct arena *arena, const char *url)
 {
     const char *scheme = strstr(url, "://");
     const char *at = strchr(url, '@');
-    char *text = copy_text(arena, url);
+    char *text = arena_copy_text(arena, url);
 
     if (scheme != NULL && at != NULL)
         memmove(text + (scheme + 3 - url), at + 1, strlen(at + 1) + 1);
@@ -293,19 +288,11 @@ static void surveyed(struct node_survey *survey)
     close_question(list);
 }
 
-static struct slice no_body(struct node_survey *survey, uint64_t replica_id)
-{
-    (void)survey;
-    (void)replica_id;
-    return (struct slice){ 0 }; /* A GetNodeStatusRequest without shards. */
-}
-
 void admin_list_processes_handle(struct request *request)
 {
     static const struct node_question question = {
         .method = METHOD_GET_NODE_STATUS,
         .response = &holdfast__internal__v1__get_node_status_response__descriptor,
-        .body = no_body,
     };
     struct process_list *list = arena_zalloc(request->arena, sizeof *list);
 

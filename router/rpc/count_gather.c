@@ -254,11 +254,6 @@ static void gather_succeed(struct gather *gather)
     begin_next(counts);
 }
 
-static bool may_be_stale(Holdfast__V1__ErrorCode code)
-{
-    return code == CODE(UNAVAILABLE) || code == CODE(DEADLINE_EXCEEDED) || code == CODE(THROTTLED);
-}
-
 /* `detail` is borrowed, of a node's answer or of the arena. */
 static void gather_fail(struct gather *gather, const Holdfast__V1__ErrorDetail *detail)
 {
@@ -267,7 +262,7 @@ static void gather_fail(struct gather *gather, const Holdfast__V1__ErrorDetail *
     counts->stats.gathers_failed++;
     while (gather->waits != NULL) {
         struct asking *asking = gather->waits->asking;
-        if (!may_be_stale(detail->code) || !take_stale(asking, place_in_ask(gather->waits)))
+        if (!refusal_may_be_stale(detail->code) || !take_stale(asking, place_in_ask(gather->waits)))
             fail(asking, detail);
         else if (asking->open == 0)
             reply(asking);

@@ -21,6 +21,9 @@ typedef void handle_fn(struct request *request);
 /* Ends the request, or calls `handle`, now or later: who names an incarnation must be the key that
  * registered it. */
 void server_owner_then(struct request *request, handle_fn *handle);
+/* For `cancel` of a request that registers a server or ends a registration: what was begun lapses
+ * by itself, as after a crash. */
+void server_call_cancel(struct request *request);
 /* As mint_check (mint_guard.h), of the request's key. */
 NODISCARD err mint_allow(struct request *request, Holdfast__V1__ErrorDetail *ret_detail);
 /* Likewise ends it or calls `handle`: what its key may make in a day is counted first. */

@@ -35,6 +35,13 @@ static void survey_cancel(struct request *request)
                       "the caller has gone");
 }
 
+static struct slice body_of(struct node_survey *survey, uint64_t replica_id)
+{
+    const struct node_question *question = survey->question;
+
+    return question->body != NULL ? question->body(survey, replica_id) : (struct slice){ 0 };
+}
+
 static void ask(struct node_survey *survey, struct node_answer *answer)
 {
     struct request *request = survey->request;
@@ -44,7 +51,7 @@ static void ask(struct node_survey *survey, struct node_answer *answer)
         .priority = (uint8_t)request->priority,
         .deadline_ms = request_time_left(request, ROUTER_STATUS_MS_MAX),
         .trace = request->trace.trace_id,
-        .body = survey->question->body(survey, answer->replica_id),
+        .body = body_of(survey, answer->replica_id),
         .done = answered,
         .user = answer,
     };

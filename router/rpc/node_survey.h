@@ -16,7 +16,7 @@ struct node_survey;
 struct node_question {
     enum method_id method;
     const ProtobufCMessageDescriptor *response;
-    /* The request's bytes for that node, in the request's arena. */
+    /* The request's bytes for that node, in the request's arena; NULL: an empty request. */
     struct slice (*body)(struct node_survey *survey, uint64_t replica_id);
 };
 

@@ -152,3 +152,9 @@ void server_owner_then(struct request *request, handle_fn *handle)
     find_names(check);
     ask_next(check);
 }
+
+void server_call_cancel(struct request *request)
+{
+    servers_cancel(request->router->options.servers, request);
+    request_fail_text(request, CODE(OUTCOME_UNKNOWN), "the caller has gone");
+}

@@ -26,17 +26,10 @@ static void end_registration(struct server_task *task, enum servers_register_out
     done(user, outcome, incarnation, ttl_ms);
 }
 
-static void lease_ignored(void *context, err e, const struct etcd_lease_result *result)
-{
-    (void)context;
-    (void)e;
-    (void)result;
-}
-
 /* A lease that is not needed any more. If the call is lost, it lapses by itself. */
 static void drop_lease(struct servers *servers, int64_t lease_id)
 {
-    if (etcd_lease_revoke(servers->etcd, lease_id, 0, lease_ignored, NULL) != ERR_OK)
+    if (etcd_lease_revoke(servers->etcd, lease_id, 0, etcd_lease_ignored, NULL) != ERR_OK)
         log_event(servers->log, LOG_DEBUG, "server.lease_left", LOG_N("lease", lease_id));
 }
 

@@ -123,13 +123,6 @@ static err check_count(const struct request *request, Holdfast__V1__ErrorDetail 
     return ERR_OK;
 }
 
-/* What was begun lapses by itself, as after a crash. */
-static void register_cancel(struct request *request)
-{
-    servers_cancel(request->router->options.servers, request);
-    request_fail_text(request, CODE(OUTCOME_UNKNOWN), "the caller has gone");
-}
-
 void session_register_server_handle(struct request *request)
 {
     const Holdfast__V1__RegisterServerRequest *message =
@@ -161,7 +154,7 @@ void session_register_server_handle(struct request *request)
     const struct servers_newcomer newcomer = { &record, cluster->generation,
                                                request->answer_by_ms - now_ms };
 
-    request->cancel = register_cancel;
+    request->cancel = server_call_cancel;
     if (servers_register(options->servers, &newcomer, registered, request) != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd; not registered");
 }

@@ -20,13 +20,6 @@ static void unregistered(void *user, err e)
     }
 }
 
-/* What was begun lapses by itself, as after a crash. */
-static void unregister_cancel(struct request *request)
-{
-    servers_cancel(request->router->options.servers, request);
-    request_fail_text(request, CODE(OUTCOME_UNKNOWN), "the caller has gone");
-}
-
 void session_unregister_server_handle(struct request *request)
 {
     const Holdfast__V1__UnregisterServerRequest *message =
@@ -46,7 +39,7 @@ void session_unregister_server_handle(struct request *request)
         request_fail(request, &detail);
         return;
     }
-    request->cancel = unregister_cancel;
+    request->cancel = server_call_cancel;
     if (request->answer_by_ms <= now_ms ||
         servers_unregister(options->servers, incarnation, request->answer_by_ms - now_ms,
                            unregistered, request) != ERR_OK)

@@ -83,18 +83,13 @@ static void tell(struct request *request, const struct top_wait *wait, bool stal
     wait->reply(request, wait->ask, &told);
 }
 
-static bool may_be_stale(Holdfast__V1__ErrorCode code)
-{
-    return code == CODE(UNAVAILABLE) || code == CODE(DEADLINE_EXCEEDED) || code == CODE(THROTTLED);
-}
-
 /* What stood before may be told instead. */
 static void fail(struct top_wait *wait, const Holdfast__V1__ErrorDetail *detail)
 {
     const struct top_list *list = wait->list;
     struct request *request = leave(wait);
 
-    if (may_be_stale(detail->code) && list->known_ms > 0 &&
+    if (refusal_may_be_stale(detail->code) && list->known_ms > 0 &&
         now_ms(list->tops) - list->known_ms <= TOP_STALE_MS_MAX)
         tell(request, wait, true);
     else

@@ -64,6 +64,12 @@ struct slice arena_copy(struct arena *arena, struct slice bytes)
     return (struct slice){ copy, bytes.size };
 }
 
+char *arena_copy_text(struct arena *arena, const char *text)
+{
+    return text_lend(
+        (const char *)arena_copy(arena, slice_from_text(text != NULL ? text : "")).data);
+}
+
 /* Most texts fit behind what the block holds, and are printed once. */
 char *arena_printf(struct arena *arena, const char *format, ...)
 {

@@ -31,6 +31,8 @@ void *arena_alloc(struct arena *arena, size_t size_bytes);
 void *arena_zalloc(struct arena *arena, size_t size_bytes);
 /* A copy with a NUL behind it (not counted in size). */
 struct slice arena_copy(struct arena *arena, struct slice bytes);
+/* A copy of the text; of NULL an empty one. */
+char *arena_copy_text(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Forgets everything. Without a pool it keeps one block for the next use. */

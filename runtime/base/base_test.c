@@ -13,6 +13,7 @@
 #include "runtime/base/err.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/id.h"
+#include "runtime/base/utf8.h"
 
 static void numbers_come_back_as_written(void **state)
 {
@@ -228,6 +229,74 @@ static void base64_comes_back_for_every_length(void **state)
     }
 }
 
+static void a_text_is_cut_to_the_room_that_it_has(void **state)
+{
+    char room[4] = "xyz";
+    (void)state;
+
+    text_copy(room, sizeof room, SLICE_LITERAL("sword"));
+    assert_string_equal(room, "swo");
+    text_copy(room, sizeof room, SLICE_LITERAL("axe"));
+    assert_string_equal(room, "axe");
+    text_copy(room, sizeof room, (struct slice){ 0 });
+    assert_string_equal(room, "");
+    text_copy(room, 1, SLICE_LITERAL("axe"));
+    assert_string_equal(room, "");
+    assert_null(text_or_null(""));
+    assert_string_equal(text_or_null("axe"), "axe");
+}
+
+static void texts_are_copied_without_their_ends(void **state)
+{
+    struct arena arena = { 0 };
+    struct buf buf = { 0 };
+    const char *axe = "axe";
+    (void)state;
+
+    buf_put_text(&buf, "sw");
+    buf_put_text(&buf, "");
+    buf_put_text(&buf, "ord");
+    assert_true(slice_equal(buf_slice(&buf), SLICE_LITERAL("sword")));
+    assert_string_equal(arena_copy_text(&arena, axe), "axe");
+    assert_ptr_not_equal(arena_copy_text(&arena, axe), axe);
+    assert_string_equal(arena_copy_text(&arena, NULL), "");
+    arena_deinit(&arena);
+    buf_deinit(&buf);
+}
+
+static void short_numbers_and_hashes_come_back_as_written(void **state)
+{
+    struct hash128 hash = hash_u128(SLICE_LITERAL("sword"));
+    struct buf buf = { 0 };
+    uint8_t bytes[2];
+    (void)state;
+
+    store_u16(bytes, 0xfedc);
+    assert_int_equal(bytes[0], 0xdc); /* Little-endian, as the rest. */
+    assert_int_equal(load_u16(bytes), 0xfedc);
+    buf_put_hash(&buf, hash);
+    assert_int_equal(buf.size, sizeof hash.bytes);
+    struct reader reader = reader_from(buf_slice(&buf));
+    assert_true(hash128_equal(read_hash(&reader), hash));
+    assert_int_equal(reader_finish(&reader), ERR_OK);
+    reader = reader_from((struct slice){ buf.data, buf.size - 1 });
+    assert_true(hash128_equal(read_hash(&reader), (struct hash128){ { 0 } }));
+    assert_int_equal(reader_finish(&reader), ERR_CORRUPT);
+    buf_deinit(&buf);
+}
+
+static void visible_is_ascii_from_the_first_mark_to_the_last(void **state)
+{
+    (void)state;
+
+    assert_true(ascii_is_visible(SLICE_LITERAL("!az09~")));
+    assert_true(ascii_is_visible((struct slice){ 0 }));
+    assert_false(ascii_is_visible(SLICE_LITERAL("a b")));
+    assert_false(ascii_is_visible(SLICE_LITERAL("a\x7f")));
+    assert_false(ascii_is_visible(SLICE_LITERAL("a\n")));
+    assert_false(ascii_is_visible(SLICE_LITERAL("\xc3\xa4")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +313,10 @@ int main(void)
         cmocka_unit_test(compact_numbers_have_one_form),
         cmocka_unit_test(a_pool_gives_an_arena_what_another_gave_back),
         cmocka_unit_test(base64_comes_back_for_every_length),
+        cmocka_unit_test(a_text_is_cut_to_the_room_that_it_has),
+        cmocka_unit_test(texts_are_copied_without_their_ends),
+        cmocka_unit_test(short_numbers_and_hashes_come_back_as_written),
+        cmocka_unit_test(visible_is_ascii_from_the_first_mark_to_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,16 @@ int slice_compare(struct slice a, struct slice b)
     return (a.size > b.size) - (a.size < b.size);
 }
 
+void text_copy(char *ret_text, size_t capacity, struct slice text)
+{
+    CHECK(capacity > 0);
+    size_t used = text.size < capacity ? text.size : capacity - 1;
+
+    if (used > 0)
+        memcpy(ret_text, text.data, used);
+    ret_text[used] = 0;
+}
+
 void buf_deinit(struct buf *buf)
 {
     free(buf->data);
@@ -84,6 +94,12 @@ struct slice buf_slice(const struct buf *buf)
 }
 
 /* Written out: so the compiler makes one store of it, which it does not of a loop. */
+void store_u16(uint8_t *p, uint16_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+
 void store_u32(uint8_t *p, uint32_t v)
 {
     p[0] = (uint8_t)v;
@@ -104,6 +120,11 @@ void store_u64(uint8_t *p, uint64_t v)
     p[7] = (uint8_t)(v >> 56);
 }
 
+uint16_t load_u16(const uint8_t *p)
+{
+    return (uint16_t)((unsigned)p[0] | (unsigned)p[1] << 8);
+}
+
 uint32_t load_u32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -112,6 +133,11 @@ uint32_t load_u32(const uint8_t *p)
 uint64_t load_u64(const uint8_t *p)
 {
     return (uint64_t)load_u32(p) | (uint64_t)load_u32(p + 4) << 32;
+}
+
+void buf_put_text(struct buf *buf, const char *text)
+{
+    buf_append(buf, text, strlen(text));
 }
 
 void buf_put_u8(struct buf *buf, uint8_t v)

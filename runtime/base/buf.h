@@ -33,6 +33,13 @@ static inline char *text_lend(const char *text)
 {
     return (char *)(uintptr_t)text;
 }
+/* For options that may be left out: NULL for an empty text. */
+static inline const char *text_or_null(const char *text)
+{
+    return text[0] != 0 ? text : NULL;
+}
+/* Copies what fits in front of a NUL; `capacity` counts the NUL and is not 0. */
+void text_copy(char *ret_text, size_t capacity, struct slice text);
 bool slice_equal(struct slice a, struct slice b);
 bool slice_begins_with(struct slice bytes, struct slice prefix);
 /* Orders like memcmp, a shorter prefix first. */
@@ -61,10 +68,14 @@ void buf_put_compact(struct buf *buf, uint64_t v);
 void buf_put_bytes(struct buf *buf, struct slice bytes);
 /* u8 length, then the bytes: at most UINT8_MAX of them (CHECK). */
 void buf_put_short(struct buf *buf, struct slice bytes);
+/* The text without its NUL. */
+void buf_put_text(struct buf *buf, const char *text);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+uint16_t load_u16(const uint8_t *p);
 uint32_t load_u32(const uint8_t *p);
 uint64_t load_u64(const uint8_t *p);
+void store_u16(uint8_t *p, uint16_t v);
 void store_u32(uint8_t *p, uint32_t v);
 void store_u64(uint8_t *p, uint64_t v);
 

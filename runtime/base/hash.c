@@ -52,3 +52,18 @@ bool hash128_equal(struct hash128 a, struct hash128 b)
 {
     return memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
 }
+
+void buf_put_hash(struct buf *buf, struct hash128 hash)
+{
+    buf_append(buf, hash.bytes, sizeof hash.bytes);
+}
+
+struct hash128 read_hash(struct reader *reader)
+{
+    struct slice bytes = read_raw(reader, sizeof(struct hash128));
+    struct hash128 hash = { { 0 } };
+
+    if (bytes.size == sizeof hash.bytes)
+        memcpy(hash.bytes, bytes.data, sizeof hash.bytes);
+    return hash;
+}

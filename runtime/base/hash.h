@@ -16,5 +16,9 @@ struct hash128 hash_u128(struct slice bytes);
 /* One link of a chain: XXH3-128 over `previous`, then a, then b. */
 struct hash128 hash_chain(struct hash128 previous, struct slice a, struct slice b);
 bool hash128_equal(struct hash128 a, struct hash128 b);
+/* Its bytes, as they are. */
+void buf_put_hash(struct buf *buf, struct hash128 hash);
+/* Zero where the reader runs short. */
+struct hash128 read_hash(struct reader *reader);
 
 #endif

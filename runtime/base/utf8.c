@@ -44,6 +44,15 @@ size_t utf8_char_size(struct slice text)
     return size;
 }
 
+bool ascii_is_visible(struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < 0x21 || text.data[i] > 0x7e)
+            return false;
+    }
+    return true;
+}
+
 bool utf8_valid(struct slice text)
 {
     size_t at = 0;

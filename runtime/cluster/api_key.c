@@ -159,11 +159,6 @@ err api_key_record_validate(const struct api_key_record *record, struct record_e
     return e == ERR_OK ? check_mint(record, "per_day", record->per_day, ret_why) : e;
 }
 
-static json_t *decimal(uint64_t number)
-{
-    return json_sprintf("%" PRIu64, number);
-}
-
 void api_key_record_encode(const struct api_key_record *record, struct buf *out)
 {
     char scopes[SCOPES_TEXT_SIZE];
@@ -172,10 +167,11 @@ void api_key_record_encode(const struct api_key_record *record, struct buf *out)
     CHECK(api_key_record_validate(record, NULL) == ERR_OK);
     scopes_print(record->scopes, scopes);
     hex_print(record->digest, API_KEY_DIGEST_BYTES, digest);
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:I}", "id", record->id, "name", record->name, "scopes",
-        scopes, "digest", digest, "created_at_ms", decimal(record->created_at_ms), "expires_at_ms",
-        decimal(record->expires_at_ms), "rate_per_s", (json_int_t)record->rate_per_s);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:I}", "id", record->id, "name",
+                               record->name, "scopes", scopes, "digest", digest, "created_at_ms",
+                               record_decimal(record->created_at_ms), "expires_at_ms",
+                               record_decimal(record->expires_at_ms), "rate_per_s",
+                               (json_int_t)record->rate_per_s);
     CHECK(object != NULL);
     if (record->authority != 0) {
         scopes_print(record->authority, scopes);

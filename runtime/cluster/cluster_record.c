@@ -1,7 +1,5 @@
 #include "runtime/cluster/cluster_record.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -22,17 +20,12 @@ static void put(json_t *object, const char *name, json_t *value)
     CHECK(json_object_set_new(object, name, value) == 0);
 }
 
-static json_t *decimal(uint64_t number)
-{
-    return json_sprintf("%" PRIu64, number);
-}
-
 static json_t *decimal_list(const uint64_t *numbers, uint32_t count)
 {
     json_t *list = json_array();
 
     for (uint32_t i = 0; i < count; i++)
-        CHECK(json_array_append_new(list, decimal(numbers[i])) == 0);
+        CHECK(json_array_append_new(list, record_decimal(numbers[i])) == 0);
     return list;
 }
 
@@ -67,13 +60,13 @@ void cluster_record_encode(const struct cluster_record *record, struct buf *out)
 
     CHECK(cluster_record_validate(record, NULL) == ERR_OK);
     put(object, "cluster_id", json_string(record->cluster_id));
-    put(object, "generation", decimal(record->generation));
+    put(object, "generation", record_decimal(record->generation));
     put(object, "shard_count", json_integer(record->shard_count));
     put(object, "replication_factor", json_integer(record->replication_factor));
     put(object, "created_by", json_string(record->created_by));
     put(object, "policy_seed", json_string(record->policy_seed));
     if (record->epoch_floor > 0)
-        put(object, "epoch_floor", decimal(record->epoch_floor));
+        put(object, "epoch_floor", record_decimal(record->epoch_floor));
     print(object, out);
 }
 
@@ -103,16 +96,16 @@ void node_record_encode(const struct node_record *record, struct buf *out)
     json_t *object = json_object();
 
     CHECK(node_record_validate(record, NULL) == ERR_OK);
-    put(object, "replica_id", decimal(record->replica_id));
+    put(object, "replica_id", record_decimal(record->replica_id));
     put(object, "name", json_string(record->name));
     put(object, "address", json_string(record->address));
     put(object, "peer_address", json_string(record->peer_address));
     put(object, "zone", json_string(record->zone));
     put(object, "version", json_string(record->version));
-    put(object, "started_at_ms", decimal(record->started_at_ms));
+    put(object, "started_at_ms", record_decimal(record->started_at_ms));
     put(object, "damaged_shards", json_integer(record->damaged_shards));
     if (record->doubts != 0)
-        put(object, "doubts", decimal(record->doubts));
+        put(object, "doubts", record_decimal(record->doubts));
     put_bytes(object, "damaged", record->damaged, sizeof record->damaged);
     print(object, out);
 }
@@ -146,17 +139,17 @@ void shard_record_encode(const struct shard_record *record, struct buf *out)
     json_t *object = json_object();
 
     CHECK(shard_record_validate(record, NULL) == ERR_OK);
-    put(object, "generation", decimal(record->generation));
-    put(object, "epoch", decimal(record->epoch));
-    put(object, "owner", decimal(record->owner));
-    put(object, "config", decimal(record->config));
+    put(object, "generation", record_decimal(record->generation));
+    put(object, "epoch", record_decimal(record->epoch));
+    put(object, "owner", record_decimal(record->owner));
+    put(object, "config", record_decimal(record->config));
     put(object, "phase", json_string(phase_words[record->phase]));
     put(object, "members", decimal_list(record->members, record->member_count));
     put(object, "new_members", decimal_list(record->new_members, record->new_member_count));
     if (record->learner != 0)
-        put(object, "learner", decimal(record->learner));
+        put(object, "learner", record_decimal(record->learner));
     if (record->leaving != 0)
-        put(object, "leaving", decimal(record->leaving));
+        put(object, "leaving", record_decimal(record->leaving));
     print(object, out);
 }
 
@@ -192,11 +185,11 @@ void server_record_encode(const struct server_record *record, struct buf *out)
     put(object, "name", json_string(record->name));
     put(object, "ttl_ms", json_integer(record->ttl_ms));
     put(object, "state", json_string(server_words[record->state]));
-    put(object, "lease_id", decimal((uint64_t)record->lease_id));
+    put(object, "lease_id", record_decimal((uint64_t)record->lease_id));
     if (record->key[0] != 0)
         put(object, "key", json_string(record->key));
     if (record->state == SERVER_LIVE && record->held_since_ms > 0)
-        put(object, "held_since_ms", decimal(record->held_since_ms));
+        put(object, "held_since_ms", record_decimal(record->held_since_ms));
     print(object, out);
 }
 
@@ -247,7 +240,7 @@ void shard_wish_encode(const struct shard_wish *wish, struct buf *out)
     CHECK(shard_wish_validate(wish, NULL) == ERR_OK);
     put(object, "members", decimal_list(wish->members, wish->member_count));
     if (wish->repair != 0)
-        put(object, "repair", decimal(wish->repair));
+        put(object, "repair", record_decimal(wish->repair));
     print(object, out);
 }
 

@@ -213,3 +213,8 @@ uint32_t record_word(struct record_fields *fields, const char *name, const char 
     refuse(fields, "%s: unknown value \"%.32s\"", name, json_string_value(value));
     return 0;
 }
+
+json_t *record_decimal(uint64_t number)
+{
+    return json_sprintf("%" PRIu64, number);
+}

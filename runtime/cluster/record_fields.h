@@ -1,6 +1,6 @@
 /*
  * record_fields: reads the fields of one JSON record. The first bad field sets the error and its
- * text; later reads then do nothing. For cluster_record.c only.
+ * text; later reads then do nothing. For records of this folder only.
  */
 #ifndef RUNTIME_CLUSTER_RECORD_FIELDS_H
 #define RUNTIME_CLUSTER_RECORD_FIELDS_H
@@ -46,5 +46,8 @@ void record_bytes_or_zero(struct record_fields *fields, const char *name, uint8_
 /* One of `words`; its index. */
 uint32_t record_word(struct record_fields *fields, const char *name, const char *const *words,
                      uint32_t word_count);
+
+/* A new text of JSON: integers over 2^53 are no numbers in many readers. */
+json_t *record_decimal(uint64_t number);
 
 #endif

@@ -100,6 +100,8 @@ NODISCARD err etcd_lease_keep_alive(struct etcd *etcd, int64_t lease_id, etcd_le
 /* ERR_NOT_FOUND: was gone already. */
 NODISCARD err etcd_lease_revoke(struct etcd *etcd, int64_t lease_id, uint64_t timeout_ms,
                                 etcd_lease_done done, void *context);
+/* An etcd_lease_done for revokes that no caller waits for: the lease lapses by itself. */
+void etcd_lease_ignored(void *context, err e, const struct etcd_lease_result *result);
 /* Of that endpoint, 0 to etcd_endpoint_count - 1, and no other: asked once. */
 NODISCARD err etcd_status(struct etcd *etcd, uint32_t endpoint, etcd_status_done done,
                           const struct etcd_wait *wait);

@@ -378,8 +378,3 @@ void etcd_election_stop(struct etcd_election *election)
     if (!election->busy)
         free(election);
 }
-
-bool etcd_election_is_leader(const struct etcd_election *election)
-{
-    return election->leader && etcd_lease_held(election->lease);
-}

@@ -35,6 +35,4 @@ NODISCARD err etcd_election_start(struct etcd *etcd, const struct etcd_election_
 /* Resigns: revokes the lease without waiting. No more callbacks; frees it. */
 void etcd_election_stop(struct etcd_election *election);
 
-bool etcd_election_is_leader(const struct etcd_election *election);
-
 #endif

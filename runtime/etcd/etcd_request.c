@@ -101,6 +101,13 @@ err etcd_lease_revoke(struct etcd *etcd, int64_t lease_id, uint64_t timeout_ms,
     return etcd_call_submit(call, NULL);
 }
 
+void etcd_lease_ignored(void *context, err e, const struct etcd_lease_result *result)
+{
+    (void)context;
+    (void)e;
+    (void)result;
+}
+
 err etcd_status(struct etcd *etcd, uint32_t endpoint, etcd_status_done done,
                 const struct etcd_wait *wait)
 {

@@ -1,7 +1,6 @@
 #include "runtime/http/h1.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "runtime/base/check.h"
 #include "runtime/http/h1_head.h"
@@ -536,30 +535,25 @@ static const char *reason_of(unsigned status)
     }
 }
 
-static void put_text(struct buf *out, const char *text)
-{
-    buf_append(out, text, strlen(text));
-}
-
 static void put_head(struct http_exchange *exchange, const struct http_answer *answer,
                      struct buf *out)
 {
-    put_text(out, "HTTP/1.1 ");
+    buf_put_text(out, "HTTP/1.1 ");
     put_number(out, answer->status, 10);
     buf_put_u8(out, ' ');
-    put_text(out, reason_of(answer->status));
+    buf_put_text(out, reason_of(answer->status));
     for (size_t i = 0; i < answer->header_count; i++) {
         buf_append(out, "\r\n", 2);
         buf_append(out, answer->headers[i].name.data, answer->headers[i].name.size);
         buf_append(out, ": ", 2);
         buf_append(out, answer->headers[i].value.data, answer->headers[i].value.size);
     }
-    put_text(out, "\r\ndate: ");
-    put_text(out, http_date(exchange->server));
+    buf_put_text(out, "\r\ndate: ");
+    buf_put_text(out, http_date(exchange->server));
     if (exchange->close)
-        put_text(out, "\r\nconnection: close");
+        buf_put_text(out, "\r\nconnection: close");
     else if (exchange->old)
-        put_text(out, "\r\nconnection: keep-alive");
+        buf_put_text(out, "\r\nconnection: keep-alive");
 }
 
 /* Answered exchanges leave in their order; the next one's bytes follow. */
@@ -595,12 +589,12 @@ static void answer_begin(struct http_exchange *exchange, const struct http_answe
         exchange->close = true;
     put_head(exchange, answer, out);
     if (whole && body) {
-        put_text(out, "\r\ncontent-length: ");
+        buf_put_text(out, "\r\ncontent-length: ");
         put_number(out, answer->body.size, 10);
     } else if (exchange->chunked) {
-        put_text(out, "\r\ntransfer-encoding: chunked");
+        buf_put_text(out, "\r\ntransfer-encoding: chunked");
     }
-    put_text(out, "\r\n\r\n");
+    buf_put_text(out, "\r\n\r\n");
     if (whole)
         http_head_drop(exchange);
     if (whole && body && !exchange->only_head)
@@ -639,7 +633,7 @@ static void answer_end(struct http_exchange *exchange, const struct http_field *
     (void)trailers;
     (void)trailer_count;
     if (exchange->chunked && !exchange->only_head)
-        put_text(out, "0\r\n\r\n");
+        buf_put_text(out, "0\r\n\r\n");
     count_added(exchange, out, before);
     advance(conn);
     http_conn_mark_dirty(conn);

@@ -20,13 +20,6 @@ const char *jwt_fault_text(enum jwt_fault fault)
     return fault_texts[fault];
 }
 
-static enum jwt_fault refuse(struct jwt_refusal *ret_refusal, enum jwt_fault fault,
-                             const char *field, const char *limit)
-{
-    *ret_refusal = (struct jwt_refusal){ fault, field, limit };
-    return fault;
-}
-
 bool jws_is_meant(struct slice text)
 {
     return text.size > 0 && memchr(text.data, '.', text.size) != NULL;
@@ -55,13 +48,13 @@ static enum jwt_fault read_header(const json_t *header, struct jws *jws,
     struct slice id = jwt_json_text(header, "kid");
 
     if (jwt_json_has(header, "crit")) /* RFC 7515 section 4.1.11: none is understood here. */
-        return refuse(ret_refusal, JWT_FORM, "crit", "no critical extension");
+        return jwt_refuse(ret_refusal, JWT_FORM, "crit", "no critical extension");
     jws->algorithm = jws_algorithm_find(jwt_json_text(header, "alg"));
     if (jws->algorithm == JWS_NONE)
-        return refuse(ret_refusal, JWT_ALGORITHM, "alg", "HS256, RS256 or ES256");
+        return jwt_refuse(ret_refusal, JWT_ALGORITHM, "alg", "HS256, RS256 or ES256");
     jws->has_key_id = jwt_json_has(header, "kid");
     if (jws->has_key_id && (id.size == 0 || id.size > JWK_ID_BYTES_MAX))
-        return refuse(ret_refusal, JWT_FORM, "kid", "a text of 1 to 128 bytes");
+        return jwt_refuse(ret_refusal, JWT_FORM, "kid", "a text of 1 to 128 bytes");
     memcpy(jws->key_id, id.size > 0 ? (const void *)id.data : "", id.size);
     jws->key_id[id.size] = 0;
     return JWT_OK;
@@ -75,13 +68,13 @@ static enum jwt_fault read_header_text(struct slice text, struct jws *jws,
     enum jwt_fault fault;
 
     if (text.size > JWS_HEADER_TEXT_MAX)
-        return refuse(ret_refusal, JWT_FORM, "header", "at most 2048 characters");
+        return jwt_refuse(ret_refusal, JWT_FORM, "header", "at most 2048 characters");
     if (!base64_decode_url(text, jws->bytes, &size))
-        return refuse(ret_refusal, JWT_FORM, "header", "base64url without padding");
+        return jwt_refuse(ret_refusal, JWT_FORM, "header", "base64url without padding");
     header = jwt_json_read((struct slice){ jws->bytes, size });
     if (header == NULL)
-        return refuse(ret_refusal, JWT_FORM, "header",
-                      "a JSON object, 8 deep at most, that names no member twice");
+        return jwt_refuse(ret_refusal, JWT_FORM, "header",
+                          "a JSON object, 8 deep at most, that names no member twice");
     fault = read_header(header, jws, ret_refusal);
     json_decref(header);
     return fault;
@@ -107,16 +100,16 @@ enum jwt_fault jws_read(struct slice text, struct jws *ret_jws, struct jwt_refus
     size_t at = 0;
 
     if (text.size > JWS_TEXT_MAX)
-        return refuse(ret_refusal, JWT_FORM, "token", "at most 8192 bytes");
+        return jwt_refuse(ret_refusal, JWT_FORM, "token", "at most 8192 bytes");
     if (!split(text, parts))
-        return refuse(ret_refusal, JWT_FORM, "token", "header.claims.signature, none empty");
+        return jwt_refuse(ret_refusal, JWT_FORM, "token", "header.claims.signature, none empty");
     fault = read_header_text(parts[0], ret_jws, ret_refusal);
     if (fault != JWT_OK)
         return fault;
     if (!decode(parts[1], ret_jws, &at, &ret_jws->payload))
-        return refuse(ret_refusal, JWT_FORM, "claims", "base64url without padding");
+        return jwt_refuse(ret_refusal, JWT_FORM, "claims", "base64url without padding");
     if (!decode(parts[2], ret_jws, &at, &ret_jws->signature))
-        return refuse(ret_refusal, JWT_FORM, "signature", "base64url without padding");
+        return jwt_refuse(ret_refusal, JWT_FORM, "signature", "base64url without padding");
     ret_jws->signed_text =
         (struct slice){ text.data, (size_t)(parts[1].data + parts[1].size - text.data) };
     return JWT_OK;
@@ -130,12 +123,12 @@ static enum jwt_fault find_by_id(const struct jws *jws, struct jwk_set *set, str
         if (key->id[0] == 0 || strcmp(key->id, jws->key_id) != 0)
             continue;
         if (key->algorithm != jws->algorithm)
-            return refuse(ret_refusal, JWT_ALGORITHM, "alg",
-                          "the algorithm of the key named by kid");
+            return jwt_refuse(ret_refusal, JWT_ALGORITHM, "alg",
+                              "the algorithm of the key named by kid");
         *ret_key = key;
         return JWT_OK;
     }
-    return refuse(ret_refusal, JWT_UNKNOWN_KEY, "kid", "a key of the configured set");
+    return jwt_refuse(ret_refusal, JWT_UNKNOWN_KEY, "kid", "a key of the configured set");
 }
 
 enum jwt_fault jws_find_key(const struct jws *jws, struct jwk_set *set, struct jwk **ret_key,
@@ -149,11 +142,12 @@ enum jwt_fault jws_find_key(const struct jws *jws, struct jwk_set *set, struct j
         if (set->keys[i].algorithm != jws->algorithm)
             continue;
         if (only != NULL)
-            return refuse(ret_refusal, JWT_UNKNOWN_KEY, "kid", "a name, since several keys fit");
+            return jwt_refuse(ret_refusal, JWT_UNKNOWN_KEY, "kid",
+                              "a name, since several keys fit");
         only = &set->keys[i];
     }
     if (only == NULL)
-        return refuse(ret_refusal, JWT_ALGORITHM, "alg", "the algorithm of a key of the set");
+        return jwt_refuse(ret_refusal, JWT_ALGORITHM, "alg", "the algorithm of a key of the set");
     *ret_key = only;
     return JWT_OK;
 }

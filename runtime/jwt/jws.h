@@ -40,6 +40,13 @@ struct jwt_refusal {
     const char *limit; /* What is expected of it. */
 };
 
+/* Fills *ret_refusal and returns the fault, for those who find one. */
+static inline enum jwt_fault jwt_refuse(struct jwt_refusal *ret_refusal, enum jwt_fault fault,
+                                        const char *field, const char *limit)
+{
+    *ret_refusal = (struct jwt_refusal){ fault, field, limit };
+    return fault;
+}
 /* "unknown_key". Not of JWT_OK. */
 const char *jwt_fault_text(enum jwt_fault fault);
 

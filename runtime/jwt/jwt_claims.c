@@ -8,13 +8,6 @@
 
 #define SECONDS_MAX 253402300799.0 /* The end of the year 9999. */
 
-static enum jwt_fault refuse(struct jwt_refusal *ret_refusal, enum jwt_fault fault,
-                             const char *field, const char *limit)
-{
-    *ret_refusal = (struct jwt_refusal){ fault, field, limit };
-    return fault;
-}
-
 /* A NumericDate: seconds, perhaps with a fraction. False: it is something else. */
 static bool read_date(const json_t *claims, const char *name, uint64_t *ret_ms)
 {
@@ -33,14 +26,14 @@ static enum jwt_fault read_dates(const json_t *claims, struct jwt_claims *ret_cl
     static const char *const names[] = { "nbf", "iat" };
 
     if (!read_date(claims, "exp", &ret_claims->expires_ms))
-        return refuse(ret_refusal, JWT_FORM, "exp", "seconds since 1970; it is required");
+        return jwt_refuse(ret_refusal, JWT_FORM, "exp", "seconds since 1970; it is required");
     ret_claims->not_before_ms = 0;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         uint64_t from_ms = 0;
         if (!jwt_json_has(claims, names[i]))
             continue;
         if (!read_date(claims, names[i], &from_ms))
-            return refuse(ret_refusal, JWT_FORM, names[i], "seconds since 1970");
+            return jwt_refuse(ret_refusal, JWT_FORM, names[i], "seconds since 1970");
         if (from_ms > ret_claims->not_before_ms)
             ret_claims->not_before_ms = from_ms;
     }
@@ -58,16 +51,16 @@ static enum jwt_fault check_audience(const json_t *claims, const char *audience,
                  slice_equal(jwt_json_text(claims, "aud"), slice_from_text(audience));
 
     if (!json_is_string(list) && !json_is_array(list))
-        return refuse(ret_refusal, list == NULL ? JWT_AUDIENCE : JWT_FORM, "aud",
-                      "a text or a list of texts; it is required");
+        return jwt_refuse(ret_refusal, list == NULL ? JWT_AUDIENCE : JWT_FORM, "aud",
+                          "a text or a list of texts; it is required");
     json_array_foreach(list, i, one)
     {
         if (!json_is_string(one))
-            return refuse(ret_refusal, JWT_FORM, "aud", "a text or a list of texts");
+            return jwt_refuse(ret_refusal, JWT_FORM, "aud", "a text or a list of texts");
         found = found || strcmp(json_string_value(one), audience) == 0;
     }
     return found ? JWT_OK
-                 : refuse(ret_refusal, JWT_AUDIENCE, "aud", "the router's --player-audience");
+                 : jwt_refuse(ret_refusal, JWT_AUDIENCE, "aud", "the router's --player-audience");
 }
 
 /* No control characters of ASCII or of Latin-1, as in every player's id. */
@@ -88,8 +81,8 @@ static enum jwt_fault read_subject(const json_t *claims, struct jwt_claims *ret_
 
     if (subject.size == 0 || subject.size > JWT_SUBJECT_BYTES_MAX || !utf8_valid(subject) ||
         has_control(subject))
-        return refuse(ret_refusal, JWT_SUBJECT, "sub",
-                      "a player's id: 1 to 100 bytes of UTF-8, no control characters");
+        return jwt_refuse(ret_refusal, JWT_SUBJECT, "sub",
+                          "a player's id: 1 to 100 bytes of UTF-8, no control characters");
     memcpy(ret_claims->subject, subject.data, subject.size);
     ret_claims->subject[subject.size] = 0;
     return JWT_OK;
@@ -106,7 +99,7 @@ static enum jwt_fault read_claims(const json_t *claims, const struct jwt_rules *
         return fault;
     if (rules->issuer[0] != 0 &&
         !slice_equal(jwt_json_text(claims, "iss"), slice_from_text(rules->issuer)))
-        return refuse(ret_refusal, JWT_ISSUER, "iss", "the router's --player-issuer");
+        return jwt_refuse(ret_refusal, JWT_ISSUER, "iss", "the router's --player-issuer");
     return read_subject(claims, ret_claims, ret_refusal);
 }
 
@@ -118,8 +111,8 @@ enum jwt_fault jwt_claims_read(struct slice json, const struct jwt_rules *rules,
 
     CHECK(rules->audience[0] != 0);
     if (claims == NULL)
-        return refuse(ret_refusal, JWT_FORM, "claims",
-                      "a JSON object, 8 deep at most, that names no member twice");
+        return jwt_refuse(ret_refusal, JWT_FORM, "claims",
+                          "a JSON object, 8 deep at most, that names no member twice");
     fault = read_claims(claims, rules, ret_claims, ret_refusal);
     json_decref(claims);
     return fault;
@@ -135,8 +128,8 @@ enum jwt_fault jwt_claims_check_time(const struct jwt_claims *claims, const stru
                                      uint64_t wall_ms, struct jwt_refusal *ret_refusal)
 {
     if (is_over(claims->expires_ms, rules, wall_ms))
-        return refuse(ret_refusal, JWT_EXPIRED, "exp", "a time that has not passed");
+        return jwt_refuse(ret_refusal, JWT_EXPIRED, "exp", "a time that has not passed");
     if (claims->not_before_ms > wall_ms + rules->skew_ms)
-        return refuse(ret_refusal, JWT_NOT_YET, "nbf and iat", "times that have passed");
+        return jwt_refuse(ret_refusal, JWT_NOT_YET, "nbf and iat", "times that have passed");
     return JWT_OK;
 }

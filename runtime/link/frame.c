@@ -7,17 +7,6 @@
 
 #define LENGTH_SIZE 4u
 
-static void store_u16(uint8_t *p, uint16_t v)
-{
-    p[0] = (uint8_t)v;
-    p[1] = (uint8_t)(v >> 8);
-}
-
-static uint16_t load_u16(const uint8_t *p)
-{
-    return (uint16_t)((unsigned)p[0] | (unsigned)p[1] << 8);
-}
-
 void frame_encode(struct buf *out, const struct frame *frame)
 {
     CHECK(frame->body.size <= UINT32_MAX - FRAME_HEADER_SIZE);

@@ -39,8 +39,6 @@ struct metrics {
 };
 
 const struct histogram_shape histogram_latency_us = { 64, 20, 1e-6 };
-const struct histogram_shape histogram_size_bytes = { 64, 18, 1.0 };
-const struct histogram_shape histogram_count = { 1, 13, 1.0 };
 
 struct metrics *metrics_new(void)
 {

@@ -66,10 +66,6 @@ struct histogram_shape {
 
 /* 64 us to about 34 s, observed in microseconds. */
 extern const struct histogram_shape histogram_latency_us;
-/* 64 B to 8 MiB, observed in bytes. */
-extern const struct histogram_shape histogram_size_bytes;
-/* 1 to 4096 of anything. */
-extern const struct histogram_shape histogram_count;
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);

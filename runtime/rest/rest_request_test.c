@@ -10,9 +10,18 @@
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
+#include "rest/rest_tables.h"
 #include "runtime/base/check.h"
 #include "runtime/codec/json_codec.h"
 #include "runtime/rest/rest_request.h"
+
+/* What the table is made of. */
+static const struct rest_route routes[] = {
+#define REST_ROW(verb, method, count, path, action)                                                \
+    { REST_##verb, METHOD_##method, (count), (path), (action) },
+    REST_ROUTES(REST_ROW)
+#undef REST_ROW
+};
 
 static struct arena arena;
 static struct buf out;
@@ -152,22 +161,20 @@ static void if_match_is_the_version_of_those_requests_that_have_one(void **state
     static const char *const malformed[] = {
         "*", "W/\"7\"", "\"7\", \"8\"", "\"\"", "seven", "-1"
     };
-    size_t count;
-    const struct rest_route *all = rest_route_all(&count);
     (void)state;
 
-    for (size_t i = 0; i < count; i++) {
-        const ProtobufCMessageDescriptor *type = method_find(all[i].method)->request;
+    for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
+        const ProtobufCMessageDescriptor *type = method_find(routes[i].method)->request;
         if (protobuf_c_message_descriptor_get_field_by_name(type, "if_version") == NULL) {
-            assert_int_equal(if_match_of(&all[i], "\"7\""), ERR_INVALID);
+            assert_int_equal(if_match_of(&routes[i], "\"7\""), ERR_INVALID);
             assert_string_equal(flaw.field, "if-match");
             continue;
         }
-        assert_int_equal(if_match_of(&all[i], "\"7\""), ERR_OK);
+        assert_int_equal(if_match_of(&routes[i], "\"7\""), ERR_OK);
         assert_true(slice_equal(buf_slice(&out), SLICE_LITERAL("{\"if_version\":\"7\"}")));
-        assert_int_equal(if_match_of(&all[i], "0"), ERR_OK);
+        assert_int_equal(if_match_of(&routes[i], "0"), ERR_OK);
         for (size_t j = 0; j < ARRAY_SIZE(malformed); j++) {
-            assert_int_equal(if_match_of(&all[i], malformed[j]), ERR_INVALID);
+            assert_int_equal(if_match_of(&routes[i], malformed[j]), ERR_INVALID);
             assert_string_equal(flaw.field, "if-match");
         }
     }

@@ -26,18 +26,6 @@ struct asked {
     struct slice action; /* Behind it; without data where there is no colon. */
 };
 
-const struct rest_route *rest_route_all(size_t *ret_count)
-{
-    *ret_count = ARRAY_SIZE(routes);
-    return routes;
-}
-
-const char *rest_verb_name(enum rest_verb verb)
-{
-    CHECK(verb < REST_VERBS);
-    return verb_names[verb];
-}
-
 void rest_route_show(const struct rest_route *route, char ret_text[REST_SHOWN_BYTES])
 {
     snprintf(ret_text, REST_SHOWN_BYTES, "/%s%s%s", route->path, route->action[0] != 0 ? ":" : "",

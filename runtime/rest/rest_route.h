@@ -60,10 +60,6 @@ enum rest_result {
     REST_MALFORMED /* 400: *ret_flaw says why. */
 };
 
-/* All routes, for listings and tests; *ret_count of them. */
-const struct rest_route *rest_route_all(size_t *ret_count);
-/* "GET" */
-const char *rest_verb_name(enum rest_verb verb);
 /* "/v1/players/{player_id}:grant" */
 void rest_route_show(const struct rest_route *route, char ret_text[REST_SHOWN_BYTES]);
 /* Whether a path belongs to REST at all, found or not; that of the document does. */

@@ -23,6 +23,15 @@ void fixture_answer(struct rpc_request *request)
     rpc_reply_encoded(request, (struct slice){ 0 });
 }
 
+void fixture_fail(struct rpc_request *request, Holdfast__V1__ErrorCode code, const char *message)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+    detail.code = code;
+    detail.message = text_lend(message);
+    rpc_fail(request, &detail);
+}
+
 static void on_request(void *user, struct rpc_request *request)
 {
     struct fixture *fixture = user;

@@ -41,6 +41,8 @@ void fixture_start(struct fixture *fixture);
 /* Ends every kept call, stops and frees all. */
 void fixture_stop(struct fixture *fixture);
 void fixture_answer(struct rpc_request *request);
+/* With a code and a sentence only. */
+void fixture_fail(struct rpc_request *request, Holdfast__V1__ErrorCode code, const char *message);
 
 struct client client_connect(struct fixture *fixture);
 void client_close(struct client *client);

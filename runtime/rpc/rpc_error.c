@@ -12,11 +12,6 @@
 #define ESCAPE_BYTES 4u /* "\\xff" */
 #define DETAIL_TYPE  "holdfast.v1.ErrorDetail"
 
-static void put_text(struct buf *out, const char *text)
-{
-    buf_append(out, text, strlen(text));
-}
-
 /* A JSON string, by way of a message that has only this one: the codec escapes it. */
 static void put_json_message(struct rpc_server *server, const char *text, struct buf *out)
 {
@@ -37,13 +32,13 @@ static void put_details(struct rpc_server *server, const Holdfast__V1__ErrorDeta
 {
     struct buf *bytes = &server->details;
 
-    put_text(out, ",\"details\":[{\"type\":\"" DETAIL_TYPE "\",\"value\":\"");
+    buf_put_text(out, ",\"details\":[{\"type\":\"" DETAIL_TYPE "\",\"value\":\"");
     buf_clear(bytes);
     proto_encode(&detail->base, bytes);
     base64_encode(buf_slice(bytes), false, out);
-    put_text(out, "\",\"debug\":");
+    buf_put_text(out, "\",\"debug\":");
     json_encode(&server->codec, JSON_CANONICAL, &detail->base, out);
-    put_text(out, "}]");
+    buf_put_text(out, "}]");
 }
 
 static char *escaped(struct rpc_call *call, const char *text)
@@ -86,20 +81,20 @@ void rpc_error_json(struct rpc_call *call, const char *code,
 {
     struct rpc_server *server = call->server;
 
-    put_text(out, "{\"code\":\"");
-    put_text(out, code);
-    put_text(out, "\"");
+    buf_put_text(out, "{\"code\":\"");
+    buf_put_text(out, code);
+    buf_put_text(out, "\"");
     if (detail->message != NULL && detail->message[0] != 0) {
-        put_text(out, ",");
+        buf_put_text(out, ",");
         put_json_message(server, detail->message, out);
     }
     if (call->request.form == RPC_FORM_PLAIN_JSON) {
-        put_text(out, ",\"error\":");
+        buf_put_text(out, ",\"error\":");
         json_encode(&server->codec, JSON_PLAIN, &detail->base, out);
     } else {
         put_details(server, detail, out);
     }
-    put_text(out, "}");
+    buf_put_text(out, "}");
 }
 
 static void put_field(struct buf *out, unsigned number, struct slice bytes)

@@ -9,18 +9,13 @@
 
 #define VALUE_SHOWN_MAX 64u
 
-static char *text(const char *literal)
-{
-    return text_lend(literal); /* Read only. */
-}
-
 /* At the start of a call's error. */
 static Holdfast__V1__ErrorDetail detail_of(Holdfast__V1__ErrorCode code, const char *message)
 {
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
 
     detail.code = code;
-    detail.message = text(message);
+    detail.message = text_lend(message);
     return detail;
 }
 
@@ -28,7 +23,7 @@ static char *shown(struct rpc_call *call, struct slice value)
 {
     if (value.size > VALUE_SHOWN_MAX)
         value.size = VALUE_SHOWN_MAX;
-    return text((const char *)arena_copy(&call->arena, value).data);
+    return text_lend((const char *)arena_copy(&call->arena, value).data);
 }
 
 void rpc_refuse(struct rpc_call *call, Holdfast__V1__ErrorCode code, const char *message,
@@ -45,8 +40,8 @@ void rpc_refuse_field(struct rpc_call *call, const char *field, const char *limi
     const char *message = arena_printf(&call->arena, "malformed %s", field);
     Holdfast__V1__ErrorDetail detail = detail_of(CODE(INVALID_ARGUMENT), message);
 
-    detail.field = text(field);
-    detail.limit = text(limit);
+    detail.field = text_lend(field);
+    detail.limit = text_lend(limit);
     detail.value = shown(call, value);
     rpc_answer_error(call, &detail, 0);
 }
@@ -57,7 +52,7 @@ void rpc_refuse_large(struct rpc_call *call, const char *message, const char *fi
     Holdfast__V1__ErrorDetail detail = detail_of(CODE(TOO_LARGE), message);
 
     call->server->http.stats.bad_messages++;
-    detail.field = text(field);
+    detail.field = text_lend(field);
     detail.limit = arena_printf(&call->arena, "%llu", (unsigned long long)limit_bytes);
     rpc_answer_error(call, &detail, 0);
 }
@@ -69,7 +64,7 @@ void rpc_refuse_busy(struct rpc_call *call, enum http_refused why)
 
     call->server->http.stats.requests_throttled++;
     http_refusal_count(&call->server->http, why, http_peer(call->exchange));
-    detail.field = text(refusal.field);
+    detail.field = text_lend(refusal.field);
     detail.limit = arena_printf(&call->arena, "%llu", (unsigned long long)refusal.limit);
     detail.retry_after_ms = RPC_THROTTLE_RETRY_MS;
     rpc_answer_error(call, &detail, refusal.status);
@@ -114,8 +109,8 @@ void rpc_refuse_host(struct rpc_call *call, const char *names, struct slice host
                   "Host is not a name that this endpoint answers to; the router's option "
                   "--hosts-allowed (HOLDFAST_HOSTS_ALLOWED for holdfast dev) adds names");
 
-    detail.field = text("host");
-    detail.limit = text(names);
+    detail.field = text_lend("host");
+    detail.limit = text_lend(names);
     detail.value = shown(call, host);
     refuse_head(call, &detail, 403);
 }
@@ -131,8 +126,8 @@ void rpc_refuse_method(struct rpc_call *call)
 {
     Holdfast__V1__ErrorDetail detail = detail_of(CODE(UNIMPLEMENTED), "methods are called by POST");
 
-    detail.field = text(":method");
-    detail.limit = text("POST");
+    detail.field = text_lend(":method");
+    detail.limit = text_lend("POST");
     detail.value = shown(call, call->exchange->method);
     refuse_bare(call, &detail, 405);
 }
@@ -154,8 +149,8 @@ void rpc_refuse_type(struct rpc_call *call, const char *message)
     }
     Holdfast__V1__ErrorDetail detail = detail_of(CODE(INVALID_ARGUMENT), message);
 
-    detail.field = text("content-type");
-    detail.limit = text(RPC_CONTENT_TYPES);
+    detail.field = text_lend("content-type");
+    detail.limit = text_lend(RPC_CONTENT_TYPES);
     detail.value = shown(call, type);
     refuse_bare(call, &detail, 415);
 }
@@ -191,7 +186,7 @@ void rpc_refuse_http(void *user, struct http_exchange *exchange, const struct ht
     if (is_new && !rpc_call_read_form(call))
         call->request.protocol = rpc_content_type_family(type);
     snprintf(limit, sizeof limit, "%llu", (unsigned long long)refusal->limit);
-    detail.field = text(refusal->field);
+    detail.field = text_lend(refusal->field);
     if (refusal->limit > 0)
         detail.limit = limit;
     if (detail.code == CODE(THROTTLED))

@@ -10,16 +10,11 @@
 #include "runtime/rest/rest_request.h"
 #include "runtime/rest/rest_tag.h"
 
-static char *text(const char *literal)
-{
-    return text_lend(literal); /* Read only. */
-}
-
 static char *shown(struct rpc_call *call, struct slice value)
 {
     char out[NEAREST_SHOWN_BYTES];
 
-    return text(
+    return text_lend(
         (const char *)arena_copy(&call->arena, slice_from_text(nearest_show(value, out))).data);
 }
 
@@ -29,9 +24,9 @@ static void refuse(struct rpc_call *call, Holdfast__V1__ErrorCode code,
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
 
     detail.code = code;
-    detail.message = text(flaw->message);
-    detail.field = text(flaw->field);
-    detail.limit = text(flaw->limit);
+    detail.message = text_lend(flaw->message);
+    detail.field = text_lend(flaw->field);
+    detail.limit = text_lend(flaw->limit);
     detail.value = shown(call, flaw->value);
     rpc_answer_error(call, &detail, http_status);
 }

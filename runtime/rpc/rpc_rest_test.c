@@ -246,7 +246,7 @@ static void path_query_and_headers_reach_the_handler(void **state)
     assert_true(list->read->stale);
     assert_true(slice_equal(request->api_key, SLICE_LITERAL("k")));
     assert_true(request->deadline_ms <= loop_now_ms(f->config.loop) + 1000);
-    rpc_fail_text(request, CODE(NOT_FOUND), "x");
+    fixture_fail(request, CODE(NOT_FOUND), "x");
     f->kept_count = 0;
     assert_true(client_await(f, &client, "HTTP/1.1 404", 1));
     request = kept_after(f, &client,
@@ -297,7 +297,7 @@ static void an_error_has_the_status_of_rest(void **state)
         struct client client = client_connect(f);
         struct rpc_request *request =
             kept_after(f, &client, "GET /v1/players/ada HTTP/1.1\r\nHost: x\r\n\r\n");
-        rpc_fail_text(request, statuses[i].code, "x");
+        fixture_fail(request, statuses[i].code, "x");
         f->kept_count = 0;
         assert_true(client_await(f, &client, statuses[i].status, 1));
         assert_true(client_await(f, &client, statuses[i].line, 1));
@@ -394,7 +394,7 @@ static void an_error_is_told_whatever_the_caller_has(void **state)
     struct client client = client_connect(f);
     struct rpc_request *request = kept_after(
         f, &client, "GET /v1/players/ada HTTP/1.1\r\nHost: x\r\nIf-None-Match: *\r\n\r\n");
-    rpc_fail_text(request, CODE(UNAVAILABLE), "x");
+    fixture_fail(request, CODE(UNAVAILABLE), "x");
     f->kept_count = 0;
     assert_true(client_await(f, &client, "HTTP/1.1 503", 1));
     client_close(&client);

@@ -505,11 +505,6 @@ void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *deta
     rpc_answer_error(call_of(request), detail, 0);
 }
 
-void rpc_fail_text(struct rpc_request *request, Holdfast__V1__ErrorCode code, const char *message)
-{
-    fail(call_of(request), code, message, 0);
-}
-
 bool rpc_stream_send(struct rpc_request *request, const ProtobufCMessage *message)
 {
     struct rpc_call *call = call_of(request);

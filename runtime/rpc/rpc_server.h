@@ -81,8 +81,6 @@ void rpc_reply_encoded(struct rpc_request *request, struct slice response);
 /* Fails with `detail`; the map to HTTP, Connect and gRPC codes is rpc_status.h. Ends the
  * request. */
 void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail);
-/* The same with a code and a sentence only. */
-void rpc_fail_text(struct rpc_request *request, Holdfast__V1__ErrorCode code, const char *message);
 
 /* Streams: sends one message of the stream (the method is one that is_stream names). False: more
  * than stream_bytes_max wait now; send the next one after on_writable. */

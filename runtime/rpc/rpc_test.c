@@ -295,14 +295,14 @@ static void what_may_pass_says_when_to_come_back(void **state)
     struct client client = client_connect(f);
     send_post(&client, PATH_GRANT, JSON, "{}");
     assert_true(fixture_await(f, &f->requests, 1));
-    rpc_fail_text(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE, "x");
+    fixture_fail(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE, "x");
     assert_true(client_await(f, &client, "\"retryAfterMs\":500", 1));
     assert_non_null(strstr(client_text(&client), "retry-after: 1\r\n"));
     send_post(&client, PATH_GRANT, JSON "Connect-Timeout-Ms: 0\r\n", "{}");
     assert_true(client_await(f, &client, "\"retryAfterMs\":100", 1));
     send_post(&client, PATH_GRANT, JSON, "{}");
     assert_true(fixture_await(f, &f->requests, 2));
-    rpc_fail_text(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_SESSION_LOST, "y");
+    fixture_fail(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_SESSION_LOST, "y");
     assert_true(client_await(f, &client,
                              "\"message\":\"y\",\"outcome\":\"OUTCOME_NOT_APPLIED\","
                              "\"action\":\"ACTION_STOP_WRITING\"}",
@@ -376,8 +376,8 @@ static void grpc_web_errors_travel_in_the_body(void **state)
                               "Content-Type: application/grpc-web+proto\r\n\r\n");
     client_send(&client, "\0\0\0\0\0", 5);
     assert_true(fixture_await(f, &f->requests, 1));
-    rpc_fail_text(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_NOT_FOUND,
-                  "no\n100%");
+    fixture_fail(f->kept[--f->kept_count], HOLDFAST__V1__ERROR_CODE__ERROR_CODE_NOT_FOUND,
+                 "no\n100%");
     assert_true(client_await(f, &client, "\r\n\r\n\x80", 1));
     assert_non_null(memmem(client.in.data, client.in.size, "grpc-status: 5\r\n", 16));
     assert_non_null(memmem(client.in.data, client.in.size, "grpc-message: no%0A100%25\r\n", 27));

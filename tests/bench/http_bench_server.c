@@ -226,6 +226,7 @@ static void on_request(void *user, struct rpc_request *request)
 
 static void on_cancel(void *user, struct rpc_request *request)
 {
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
     struct bench *bench = user;
 
     for (size_t i = 0; i < bench->silent_count; i++) {
@@ -234,7 +235,8 @@ static void on_cancel(void *user, struct rpc_request *request)
         bench->silent[i] = bench->silent[--bench->silent_count];
         break;
     }
-    rpc_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE, "");
+    detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE;
+    rpc_fail(request, &detail);
 }
 
 static void on_stopped(void *user)

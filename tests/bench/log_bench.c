@@ -68,7 +68,7 @@ static void submit(struct bench *bench, struct slot *slot)
     slot->request = (struct node_log_request){
         .client = &bench->client, .shard = shard, .writes = &slot->write, .write_count = 1
     };
-    node_log_submit(bench->log, &slot->request);
+    node_log_submit_list(bench->log, &slot->request, &slot->request);
     if (index % 4096 == 0)
         node_log_retain(bench->log, shard, index - 1024);
 }

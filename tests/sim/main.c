@@ -2,30 +2,15 @@
  * holdfast-sim: runs seeds of the cluster simulator. Each seed is one run; seeds are run by child
  * processes, so that a failed CHECK costs one seed and not the batch.
  */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
+#include "runtime/base/check.h"
 #include "tests/sim/batch.h"
+#include "tests/sim/options.h"
 #include "tests/sim/story.h"
 
 #define SEEDS_DEFAULT 100u
 #define SECONDS_MAX   86400u
-
-static bool number(const char *text, uint64_t *ret_number)
-{
-    char *end = NULL;
-
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (text[0] == '\0' || *end != '\0' || errno != 0)
-        return false;
-    *ret_number = n;
-    return true;
-}
 
 static int usage(void)
 {
@@ -48,65 +33,48 @@ static int usage(void)
     return 2;
 }
 
-static bool flag(const char *name, struct batch_options *options)
+static bool take_switch(void *user, const char *name, const char *value)
 {
-    if (strcmp(name, "--json") == 0)
-        options->json = true;
-    else if (strcmp(name, "--no-reach") == 0)
-        options->reach_optional = true;
-    else if (strcmp(name, "--stop") == 0)
-        options->stop = true;
-    else if (strcmp(name, "--shrink") == 0)
-        options->shrink = true;
-    else
-        return false;
-    return true;
+    return switches_option(user, name, value);
 }
 
-static bool option(const char *name, const char *value, struct batch_options *options)
+static bool parse(char **argv, struct batch_options *options)
 {
-    uint64_t n = 0;
+    uint64_t jobs = options->jobs, seconds = options->seconds;
+    const struct sim_option known[] = {
+        { .name = "--json", .flag = &options->json },
+        { .name = "--no-reach", .flag = &options->reach_optional },
+        { .name = "--stop", .flag = &options->stop },
+        { .name = "--shrink", .flag = &options->shrink },
+        { .name = "--file", .text = &options->file },
+        { .name = "--digests", .text = &options->digests },
+        { .name = "--seeds", .number = &options->count, .most = UINT64_MAX },
+        { .name = "--first", .number = &options->first, .most = UINT64_MAX },
+        { .name = "--seed",
+          .number = &options->first,
+          .most = UINT64_MAX,
+          .flag = &options->story },
+        { .name = "--jobs", .number = &jobs, .least = 1, .most = BATCH_JOBS_MAX },
+        { .name = "--seconds", .number = &seconds, .least = 1, .most = SECONDS_MAX },
+    };
+    bool good = sim_options_read(&(struct sim_options){ .known = known,
+                                                        .count = ARRAY_SIZE(known),
+                                                        .other = take_switch,
+                                                        .user = &options->switches },
+                                 argv);
 
-    if (strcmp(name, "--file") == 0) {
-        options->file = value;
-        return true;
-    }
-    if (strcmp(name, "--digests") == 0) {
-        options->digests = value;
-        return true;
-    }
-    if (switches_option(&options->switches, name, value))
-        return true;
-    if (!number(value, &n))
-        return false;
-    if (strcmp(name, "--seeds") == 0) {
-        options->count = n;
-    } else if (strcmp(name, "--first") == 0) {
-        options->first = n;
-    } else if (strcmp(name, "--jobs") == 0 && n >= 1 && n <= BATCH_JOBS_MAX) {
-        options->jobs = (uint32_t)n;
-    } else if (strcmp(name, "--seconds") == 0 && n >= 1 && n <= SECONDS_MAX) {
-        options->seconds = (uint32_t)n;
-    } else if (strcmp(name, "--seed") == 0) {
-        options->story = true;
-        options->first = n;
-    } else {
-        return false;
-    }
-    return true;
+    options->jobs = (uint32_t)jobs;
+    options->seconds = (uint32_t)seconds;
+    return good;
 }
 
 int main(int argc, char **argv)
 {
     struct batch_options options = { .first = 1, .jobs = 1 };
 
-    for (int i = 1; i < argc; i++) {
-        if (flag(argv[i], &options))
-            continue;
-        if (i + 1 >= argc || !option(argv[i], argv[i + 1], &options))
-            return usage();
-        i++;
-    }
+    (void)argc;
+    if (!parse(argv, &options))
+        return usage();
     if (options.shrink) {
         story_shrunk(options.first, &options.switches);
         return 0;

@@ -86,6 +86,7 @@ void node_pull_answered(struct sim *sim, struct sim_node *node, const struct sim
     (void)read_u64(&reader);
     puller_answered(node->puller, event->from, ok,
                     ok ? read_raw(&reader, reader_left(&reader)) : (struct slice){ 0 });
+    puller_check(node->puller);
     call_all(sim, node);
 }
 

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/outcome_row.h"
@@ -237,9 +236,4 @@ struct slice channel_answer_body(struct arena *arena, const Holdfast__Internal__
     bytes[response.size + 1] = (uint8_t)size;
     memcpy(bytes + response.size + 2, mail_id, size);
     return (struct slice){ bytes, response.size + size + 2 };
-}
-
-void channel_settle_encode(const Holdfast__Internal__V1__SettleRequest *request, struct buf *out)
-{
-    owner_op_encode(METHOD_CHANNEL_SETTLE, (struct slice){ 0 }, &request->base, out);
 }

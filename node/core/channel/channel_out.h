@@ -67,7 +67,4 @@ NODISCARD err channel_cancel(struct apply_context *context, struct slice ref);
 struct slice channel_answer_body(struct arena *arena, const Holdfast__Internal__V1__OutboxRow *row,
                                  const char *mail_id);
 
-/* The body of the entry that logs decisions, for the owner to propose. */
-void channel_settle_encode(const Holdfast__Internal__V1__SettleRequest *request, struct buf *out);
-
 #endif

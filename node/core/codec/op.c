@@ -6,6 +6,7 @@
 
 #include "idl/limit.h"
 #include "runtime/base/check.h"
+#include "runtime/base/utf8.h"
 
 #define OP_VERSION        1u
 #define OP_VERSION_CALLED 2u /* Behind the request stands the caller. */
@@ -141,15 +142,6 @@ struct hash128 op_payload(uint32_t method, struct slice request)
     return hash_chain(number, request, (struct slice){ 0 });
 }
 
-static bool is_printable(struct slice text)
-{
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < 0x21 || text.data[i] > 0x7e)
-            return false;
-    }
-    return true;
-}
-
 /* "match:<id>:<ver>": the version says which result of a match, so it may not be left out. */
 static bool has_two_parts(struct slice rest)
 {
@@ -172,7 +164,7 @@ static err typed_parse(struct slice text, struct op_id *ret_id, const char **ret
             *ret_why = "a typed op_id has 1 to 150 bytes after its kind";
             return ERR_INVALID;
         }
-        if (!is_printable(rest)) {
+        if (!ascii_is_visible(rest)) {
             *ret_why = "a typed op_id holds only printable ASCII without spaces";
             return ERR_INVALID;
         }

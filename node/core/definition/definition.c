@@ -56,13 +56,6 @@ static struct currency *currency_find(struct policy *policy, const char *name)
     return (struct currency *)(uintptr_t)policy_find_currency(policy, slice_from_text(name));
 }
 
-static int currency_order(const void *a, const void *b)
-{
-    const struct currency *left = a, *right = b;
-
-    return strcmp(left->name, right->name);
-}
-
 /* False: there is no room. Debts that were allowed once stand. */
 static bool currency_put(struct policy *policy, const defined_currency *given)
 {
@@ -80,7 +73,7 @@ static bool currency_put(struct policy *policy, const defined_currency *given)
     currency->max_balance = given->max_balance;
     if (currency->lowest_min > currency->min_balance)
         currency->lowest_min = currency->min_balance;
-    qsort(policy->currencies, policy->currency_count, sizeof *policy->currencies, currency_order);
+    qsort(policy->currencies, policy->currency_count, sizeof *policy->currencies, currency_compare);
     return true;
 }
 

@@ -93,13 +93,6 @@ err favorite_check(struct check_context *context, const struct favorite_call *ca
 }
 
 /* ---- rows ---- */
-static err row_read(enum state_found found, err decoded)
-{
-    if (found == STATE_MISSING)
-        return ERR_NEED;
-    return found == STATE_ABSENT ? ERR_OK : decoded;
-}
-
 err favorite_find(struct state *state, const struct favorite_key *edge, struct need *need,
                   struct favorite_row *ret_row)
 {
@@ -109,7 +102,7 @@ err favorite_find(struct state *state, const struct favorite_key *edge, struct n
     *ret_row = (struct favorite_row){ 0 };
     row_key_favorite(&key, edge->entity, edge->collection, edge->target);
     enum state_found found = row_find(state, &key, need, &value);
-    return row_read(found, favorite_row_decode(value, ret_row));
+    return row_found(found, favorite_row_decode(value, ret_row));
 }
 
 err favorites_find(struct state *state, const struct favorite_key *edge, struct need *need,
@@ -121,7 +114,7 @@ err favorites_find(struct state *state, const struct favorite_key *edge, struct 
     *ret_row = (struct favorites_row){ 0 };
     row_key_favorites(&key, edge->entity, edge->collection);
     enum state_found found = row_find(state, &key, need, &value);
-    return row_read(found, favorites_row_decode(value, ret_row));
+    return row_found(found, favorites_row_decode(value, ret_row));
 }
 
 static void put(struct apply_context *context, const struct row_key *key)

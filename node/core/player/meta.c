@@ -65,20 +65,6 @@ static struct dot read_dot(struct reader *reader)
     return dot;
 }
 
-static void put_hash(struct hash128 hash, struct buf *out)
-{
-    buf_append(out, hash.bytes, sizeof hash.bytes);
-}
-
-static struct hash128 read_hash(struct reader *reader)
-{
-    struct hash128 hash = { { 0 } };
-    struct slice bytes = read_raw(reader, sizeof hash.bytes);
-    if (bytes.size == sizeof hash.bytes)
-        memcpy(hash.bytes, bytes.data, sizeof hash.bytes);
-    return hash;
-}
-
 static void put_incarnation(struct incarnation incarnation, struct buf *out)
 {
     buf_put_u64(out, incarnation.generation);
@@ -173,8 +159,8 @@ void meta_encode(const struct meta *meta, struct buf *out)
     buf_put_u8(out, version);
     buf_put_u64(out, meta->applied_index);
     put_dot(meta->applied_dot, out);
-    put_hash(meta->applied_hash, out);
-    put_hash(meta->outcome_hash, out);
+    buf_put_hash(out, meta->applied_hash);
+    buf_put_hash(out, meta->outcome_hash);
     buf_put_u64(out, meta->owner_ms);
     vector_encode(&meta->vector, out);
     put_membership(&meta->membership, out);
@@ -205,7 +191,7 @@ void meta_encode(const struct meta *meta, struct buf *out)
         totals_encode(&meta->cuts[i].totals, out);
     }
     buf_put_u8(out, (uint8_t)meta->use.kind);
-    put_hash(meta->use.restore_id, out);
+    buf_put_hash(out, meta->use.restore_id);
     buf_put_u64(out, meta->use.parts);
     buf_put_u64(out, meta->use.rows.count);
     buf_put_u64(out, meta->use.rows.sums[0]);
@@ -253,21 +239,12 @@ static void read_expired(struct reader *reader, struct meta *meta)
         meta->expired[i] = read_incarnation(reader);
 }
 
-static void set_text(char *to, size_t size, struct slice text)
-{
-    size_t used = text.size < size ? text.size : size - 1;
-
-    if (used > 0)
-        memcpy(to, text.data, used);
-    to[used] = 0;
-}
-
 /* False: there is a NUL in it, so it would read back as another. */
 static bool read_fixed(struct reader *reader, char *to, size_t size)
 {
     struct slice text = read_bytes(reader, (uint32_t)size - 1);
 
-    set_text(to, size, text);
+    text_copy(to, size, text);
     return strlen(to) == text.size;
 }
 
@@ -352,6 +329,38 @@ err meta_decode(struct slice bytes, struct meta *meta)
     return ERR_OK;
 }
 
+static void check_policy(const struct policy *policy)
+{
+    CHECK(policy->currency_count <= CURRENCIES_MAX);
+    for (uint32_t i = 0; i < policy->currency_count; i++) {
+        const struct currency *each = &policy->currencies[i];
+
+        CHECK(each->name[0] != 0);
+        CHECK(each->min_balance <= each->max_balance);
+        CHECK(each->lowest_min <= each->min_balance);
+        CHECK(i == 0 || currency_compare(each - 1, each) < 0);
+    }
+}
+
+void meta_check(const struct meta *meta)
+{
+    CHECK(meta->applied_index == vector_index(&meta->vector));
+    CHECK(meta->expired_count <= EXPIRED_MAX);
+    for (uint32_t i = 0; i < meta->expired_count; i++) {
+        CHECK(incarnation_compare(meta->expired[i], meta->lowest_live) >= 0);
+        CHECK(i == 0 || incarnation_compare(meta->expired[i - 1], meta->expired[i]) < 0);
+    }
+    CHECK(meta->quarantine_count <= QUARANTINE_MAX);
+    for (uint32_t i = 0; i < meta->quarantine_count; i++) {
+        CHECK(meta->quarantine[i].player[0] != 0);
+        CHECK(i == 0 || strcmp(meta->quarantine[i - 1].player, meta->quarantine[i].player) < 0);
+    }
+    CHECK(meta->cuts[0].id <= meta->cut_id);
+    for (uint32_t i = 1; i < CUTS_KEPT; i++)
+        CHECK(meta->cuts[i].id == 0 || meta->cuts[i].id < meta->cuts[i - 1].id);
+    check_policy(&meta->policy);
+}
+
 bool meta_is_expired(const struct meta *meta, struct incarnation incarnation)
 {
     uint32_t low = 0;
@@ -416,8 +425,8 @@ bool meta_quarantine(struct meta *meta, struct slice player, struct slice reason
     meta->quarantine_count++;
     struct quarantined *added = &meta->quarantine[place];
     *added = (struct quarantined){ .at_ms = at_ms };
-    set_text(added->player, sizeof added->player, player);
-    set_text(added->reason, sizeof added->reason, reason);
+    text_copy(added->player, sizeof added->player, player);
+    text_copy(added->reason, sizeof added->reason, reason);
     return true;
 }
 
@@ -429,6 +438,13 @@ void meta_release(struct meta *meta, const struct quarantined *quarantined)
     meta->quarantine_count--;
     memmove(&meta->quarantine[place], &meta->quarantine[place + 1],
             sizeof *meta->quarantine * (meta->quarantine_count - place));
+}
+
+int currency_compare(const void *a, const void *b)
+{
+    const struct currency *left = a, *right = b;
+
+    return strcmp(left->name, right->name);
 }
 
 const struct currency *policy_find_currency(const struct policy *policy, struct slice name)

@@ -104,6 +104,8 @@ void meta_deinit(struct meta *meta);
 void meta_encode(const struct meta *meta, struct buf *out);
 /* ERR_CORRUPT: malformed; *meta untouched. */
 NODISCARD err meta_decode(struct slice bytes, struct meta *meta);
+/* CHECKs that its lists are in order and within their limits. For tests: it walks all of them. */
+void meta_check(const struct meta *meta);
 bool meta_is_expired(const struct meta *meta, struct incarnation incarnation);
 /* NULL: not quarantined. */
 const struct quarantined *meta_find_quarantined(const struct meta *meta, struct slice player);
@@ -111,6 +113,8 @@ const struct quarantined *meta_find_quarantined(const struct meta *meta, struct 
 bool meta_quarantine(struct meta *meta, struct slice player, struct slice reason, uint64_t at_ms);
 /* `quarantined` was found. */
 void meta_release(struct meta *meta, const struct quarantined *quarantined);
+/* Orders by name, for qsort. */
+int currency_compare(const void *a, const void *b);
 const struct currency *policy_find_currency(const struct policy *policy, struct slice name);
 /* The policy a shard starts with: no currencies, default limits. */
 struct policy policy_default(void);

@@ -195,6 +195,8 @@ void rep_send(struct rep_out *out, uint64_t to, const struct rep_message *messag
 void rep_out_deinit(struct rep_out *out);
 
 enum rep_role rep_role(const struct rep *rep);
+/* CHECKs what it knows of the other members, one by one. For tests; rep_step checks the rest. */
+void rep_peers_check(const struct rep *rep);
 /* Its outcomes differ from those of a majority: it stores and votes, and never owns the shard. What
  * it has applied must not be shown to anybody. Until its state came from somebody else. */
 bool rep_is_quarantined(const struct rep *rep);

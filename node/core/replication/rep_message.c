@@ -1,7 +1,6 @@
 #include "node/core/replication/rep_message.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "runtime/base/check.h"
 
@@ -29,21 +28,6 @@ static bool hash_is_zero(struct hash128 hash)
 static bool dot_is_zero(struct dot dot)
 {
     return dot.epoch == 0 && dot.owner == 0 && dot.counter == 0;
-}
-
-static void hash_encode(struct hash128 hash, struct buf *out)
-{
-    buf_append(out, hash.bytes, sizeof hash.bytes);
-}
-
-static struct hash128 hash_decode(struct reader *reader)
-{
-    struct hash128 hash = { { 0 } };
-    struct slice bytes = read_raw(reader, sizeof hash.bytes);
-
-    if (bytes.size == sizeof hash.bytes)
-        memcpy(hash.bytes, bytes.data, sizeof hash.bytes);
-    return hash;
 }
 
 static uint8_t flags_of(const struct rep_message *message)
@@ -101,7 +85,7 @@ static void snapshot_encode(const struct rep_message *message, struct buf *out)
 {
     buf_put_u64(out, message->snapshot);
     buf_put_u32(out, message->part);
-    hash_encode(message->chain, out);
+    buf_put_hash(out, message->chain);
     buf_put_bytes(out, buf_slice(&message->body));
 }
 
@@ -120,14 +104,14 @@ void rep_message_encode(const struct rep_message *message, struct buf *out)
     buf_put_compact(out, message->cut_id);
     buf_put_compact(out, message->prev_index);
     if (flags & FLAG_PREV_HASH)
-        hash_encode(message->prev_hash, out);
+        buf_put_hash(out, message->prev_hash);
     buf_put_compact(out, message->commit_index);
     buf_put_compact(out, message->retain_index);
     buf_put_compact(out, message->round);
     buf_put_compact(out, message->matched_index);
     buf_put_compact(out, message->applied_index);
     if (flags & FLAG_OUTCOME)
-        hash_encode(message->outcome, out);
+        buf_put_hash(out, message->outcome);
     if (flags & FLAG_LAST_DOT) {
         buf_put_compact(out, message->last_dot.epoch);
         buf_put_compact(out, message->last_dot.owner);
@@ -159,14 +143,14 @@ static void numbers_decode(struct reader *reader, uint8_t flags, struct rep_mess
     m->cut_id = read_compact(reader);
     m->prev_index = read_compact(reader);
     if (flags & FLAG_PREV_HASH)
-        m->prev_hash = hash_decode(reader);
+        m->prev_hash = read_hash(reader);
     m->commit_index = read_compact(reader);
     m->retain_index = read_compact(reader);
     m->round = read_compact(reader);
     m->matched_index = read_compact(reader);
     m->applied_index = read_compact(reader);
     if (flags & FLAG_OUTCOME)
-        m->outcome = hash_decode(reader);
+        m->outcome = read_hash(reader);
     if (flags & FLAG_LAST_DOT) {
         m->last_dot.epoch = read_compact(reader);
         m->last_dot.owner = read_compact(reader);
@@ -227,7 +211,7 @@ static void snapshot_decode(struct reader *reader, struct rep_message *m)
 {
     m->snapshot = read_u64(reader);
     m->part = read_u32(reader);
-    m->chain = hash_decode(reader);
+    m->chain = read_hash(reader);
     struct slice body = read_bytes(reader, REP_BODY_BYTES_MAX);
     if (!reader->bad && body.size > 0)
         buf_append(&m->body, body.data, body.size);

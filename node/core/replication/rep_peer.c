@@ -26,6 +26,36 @@ static void count_vote(const struct membership *m, uint64_t replica, uint32_t *a
             *new_acks |= 1u << i;
 }
 
+static bool is_member(const struct membership *m, uint64_t replica)
+{
+    bool found = m->learner == replica;
+
+    for (uint32_t i = 0; i < m->count; i++)
+        found |= m->members[i] == replica;
+    for (uint32_t i = 0; i < m->new_count; i++)
+        found |= m->new_members[i] == replica;
+    return found;
+}
+
+void rep_peers_check(const struct rep *rep)
+{
+    CHECK(rep->peer_count <= REP_PEERS_MAX);
+    CHECK(IMPLIES(rep->peer_count > 0, rep_leads(rep)));
+    for (uint32_t i = 0; i < rep->peer_count; i++) {
+        const struct rep_peer *peer = &rep->peers[i];
+
+        CHECK(peer->replica != 0 && peer->replica != rep->self);
+        CHECK(is_member(&rep->membership, peer->replica));
+        CHECK(IMPLIES(peer->probing, peer->mode == REP_PEER_PROBE));
+        CHECK(IMPLIES(peer->probing, peer->probe_prev <= peer->probe_last));
+        CHECK(IMPLIES(peer->diverged, peer->differs_index > 0));
+        CHECK(peer->matched_index <= rep->window.last_index);
+        CHECK(peer->round_sent <= rep->round_started);
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(rep->peers[j].replica != peer->replica);
+    }
+}
+
 bool rep_quorum(const struct rep *rep, bool self_holds,
                 bool (*holds)(const struct rep *rep, const struct rep_peer *peer))
 {

@@ -4,10 +4,22 @@
 #include "node/core/replication/rep_internal.h"
 #include "runtime/base/check.h"
 
+/* DESIGN section 4, Promotion: from which roles one comes to each; bits. A replica that leads may
+ * have to follow at any time. */
+#define FROM(role) (1u << REP_##role)
+static const uint8_t comes_from[] = {
+    [REP_FOLLOWER] = FROM(SEALING) | FROM(ADOPTING) | FROM(STARTING) | FROM(OWNER),
+    [REP_SEALING] = FROM(FOLLOWER),
+    [REP_ADOPTING] = FROM(SEALING),
+    [REP_STARTING] = FROM(SEALING) | FROM(ADOPTING),
+    [REP_OWNER] = FROM(STARTING),
+};
+#undef FROM
+
 void rep_role_set(struct rep *rep, enum rep_role role, struct rep_out *out)
 {
-    CHECK(rep->role != REP_DAMAGED);
-    CHECK(role != rep->role);
+    CHECK(role < ARRAY_SIZE(comes_from)); /* No event damages a log: a start finds it so, */
+    CHECK((comes_from[role] >> rep->role & 1u) != 0); /* and no event mends it. */
     rep->role = role;
     out->role_changed = true;
 }

@@ -125,6 +125,7 @@ void row_pool_give(struct row_pool *pool, void *memory, size_t size_bytes)
     if (--slab->used_count > 0 || (slab->previous == NULL && slab->next == NULL))
         return;
     list_remove(pool, slab, class);
+    CHECK(pool->slab_count > 0);
     free(slab);
     pool->slab_count--;
 }

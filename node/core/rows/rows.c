@@ -47,6 +47,13 @@ enum state_found row_find(struct state *state, const struct row_key *key, struct
     return found;
 }
 
+err row_found(enum state_found found, err decoded)
+{
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    return found == STATE_ABSENT ? ERR_OK : decoded;
+}
+
 void row_key_player(struct row_key *key, struct slice entity)
 {
     key_begin(key, TABLE_PLAYER);

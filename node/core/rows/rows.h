@@ -21,6 +21,9 @@
  * borrowed. */
 enum state_found row_find(struct state *state, const struct row_key *key, struct need *need,
                           struct slice *ret_value);
+/* What a function that finds and decodes a row returns: ERR_NEED while it is MISSING, ERR_OK if it
+ * is ABSENT, else as it was decoded. */
+NODISCARD err row_found(enum state_found found, err decoded);
 void row_key_player(struct row_key *key, struct slice entity);
 void row_key_section(struct row_key *key, struct slice entity, struct slice name);
 void row_key_ledger(struct row_key *key, struct slice entity, uint64_t seq);

@@ -107,6 +107,7 @@ static void thaw_run(struct state *state, struct fresh *fresh, bool written)
     }
     if (!fresh->frozen_unpacked)
         forget_frozen(state, frozen);
+    CHECK(state->stats.bytes >= frozen->bytes);
     state->stats.bytes -= frozen->bytes;
     run_clear(frozen);
 }

@@ -87,6 +87,7 @@ static void list_remove(struct state *state, struct row *row)
     struct drop_list *list = &state->drops[row->listed];
     *(row->older != NULL ? &row->older->newer : &list->oldest) = row->newer;
     *(row->newer != NULL ? &row->newer->older : &list->newest) = row->older;
+    CHECK(list->bytes >= row_bytes(row));
     list->bytes -= row_bytes(row);
     row->older = NULL;
     row->newer = NULL;
@@ -151,6 +152,7 @@ void state_row_drop(struct state *state, struct row *row)
     if (row->ordered)
         order_remove(state, row);
     row_table_remove(&state->table, row);
+    CHECK(state->stats.bytes >= row_bytes(row));
     state->stats.bytes -= row_bytes(row);
     struct fresh *fresh = state_fresh(state, row_slice(row));
     if (fresh != NULL)
@@ -197,10 +199,13 @@ void state_row_set_clean(struct state *state, struct row *row)
 {
     if (row->dirty_place == DIRTY_NONE)
         return;
+    CHECK(row->dirty_place < state->dirty_count);
+    CHECK(state->dirty[row->dirty_place] == row);
     struct row *last = state->dirty[--state->dirty_count];
     state->dirty[row->dirty_place] = last;
     last->dirty_place = row->dirty_place;
     row->dirty_place = DIRTY_NONE;
+    CHECK(state->stats.dirty_bytes >= row_bytes(row));
     state->stats.dirty_bytes -= row_bytes(row);
     if (!row->frozen)
         list_add(state, row, false);
@@ -272,6 +277,8 @@ static void unpack_run(struct state *state, struct fresh *fresh)
         if (is_of(state, &state->undo[i], fresh))
             state->undo[i] = unpack(state, state->undo[i].record);
     }
+    CHECK(state->stats.bytes >= fresh->run.bytes);
+    CHECK(state->stats.dirty_bytes >= fresh->run.bytes);
     state->stats.bytes -= fresh->run.bytes;
     state->stats.dirty_bytes -= fresh->run.bytes;
     run_clear(&fresh->run);

@@ -31,6 +31,7 @@ static struct coverage *coverage_make(struct state *state, struct slice prefix)
 
 static void coverage_remove(struct state *state, struct coverage *coverage)
 {
+    CHECK(coverage < state->coverages + state->coverage_count);
     struct coverage *last = &state->coverages[--state->coverage_count];
     struct coverage removed = *coverage;
     *coverage = *last;

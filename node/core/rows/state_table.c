@@ -145,6 +145,7 @@ void row_table_remove(struct row_table *table, struct row *row)
         CHECK(slot != NULL);
         slot_leave(slot);
     }
+    CHECK(table->row_count > 0);
     table->row_count--;
 }
 

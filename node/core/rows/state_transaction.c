@@ -168,6 +168,8 @@ static void take_back(struct state *state, const struct run_record *record)
 {
     struct fresh *fresh = state_fresh(state, run_key(record));
 
+    CHECK(fresh != NULL); /* What is in a run is of a fresh entity. */
+    CHECK(state->stats.dirty_bytes >= record->size_bytes);
     state->stats.bytes -= record->size_bytes;
     state->stats.dirty_bytes -= record->size_bytes;
     run_remove(&fresh->run, record);

@@ -137,6 +137,17 @@ static void entities_are_found_in_keys(void **state)
         assert_int_equal(row_entity(row_key_slice(&keys[i])).size, 0);
 }
 
+static void a_row_that_is_not_in_memory_is_needed_before_it_is_anything(void **state)
+{
+    (void)state;
+
+    assert_int_equal(row_found(STATE_MISSING, ERR_CORRUPT), ERR_NEED);
+    assert_int_equal(row_found(STATE_ABSENT, ERR_CORRUPT),
+                     ERR_OK); /* There was nothing to decode. */
+    assert_int_equal(row_found(STATE_PRESENT, ERR_CORRUPT), ERR_CORRUPT);
+    assert_int_equal(row_found(STATE_PRESENT, ERR_OK), ERR_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +160,7 @@ int main(void)
         cmocka_unit_test(every_table_of_rows_is_carried),
         cmocka_unit_test(keys_say_where_their_entity_ends),
         cmocka_unit_test(entities_are_found_in_keys),
+        cmocka_unit_test(a_row_that_is_not_in_memory_is_needed_before_it_is_anything),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

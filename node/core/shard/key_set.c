@@ -70,6 +70,7 @@ bool key_set_remove(struct key_set *set, struct slice key)
     uint32_t at = slot_of(set, key);
     if (set->slots[at].data == NULL)
         return false;
+    CHECK(set->count > 0);
     free((void *)(uintptr_t)set->slots[at].data);
     set->slots[at] = (struct slice){ NULL, 0 };
     set->count--;

@@ -154,6 +154,7 @@ void read_holds_release(struct read_holds *holds, struct slice entity, uint64_t 
 
     if (holder == NULL)
         return;
+    CHECK(hold->reader_count <= READ_HOLD_READERS_MAX);
     *holder = hold->readers[hold->reader_count - 1];
     if (hold->reader_count > 1)
         hold->reader_count--;

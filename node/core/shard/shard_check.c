@@ -85,6 +85,8 @@ void shard_check(const struct shard *shard)
     channel_lanes_check(&shard->lanes, shard->limits.shard_count);
     key_set_check(&shard->loading);
     state_check(applier_state(shard->applier));
+    meta_check(applier_meta(shard->applier));
+    rep_peers_check(shard->rep);
 }
 
 void shard_check_step(const struct shard *shard)

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
@@ -11,15 +9,6 @@
 #define UNREADABLE_TOLD_MS 30000u
 
 _Static_assert(INCIDENT_BY_SIZE > AUTHORITY_TOLD_BYTES_MAX, "any authority is told whole");
-
-static void set_text(char *to, size_t size, struct slice text)
-{
-    size_t used = text.size < size ? text.size : size - 1;
-
-    if (used > 0)
-        memcpy(to, text.data, used);
-    to[used] = 0;
-}
 
 /* NULL: this step has told enough. Valid until the next one is added. */
 static struct incident *add(struct shard *shard, enum incident_kind kind,
@@ -46,9 +35,9 @@ static void name(struct incident *incident, struct slice entity, struct slice op
     size_t prefix = sizeof PLAYER_PREFIX - 1;
 
     if (entity.size > prefix)
-        set_text(incident->player, sizeof incident->player,
-                 (struct slice){ entity.data + prefix, entity.size - prefix });
-    set_text(incident->op_id, sizeof incident->op_id, op_id);
+        text_copy(incident->player, sizeof incident->player,
+                  (struct slice){ entity.data + prefix, entity.size - prefix });
+    text_copy(incident->op_id, sizeof incident->op_id, op_id);
 }
 
 static void tell_operation(struct shard *shard, enum incident_kind kind, const struct entry *entry,
@@ -61,10 +50,10 @@ static void tell_operation(struct shard *shard, enum incident_kind kind, const s
         return;
     incident->method = op.method;
     name(incident, op.entity, op.id.text);
-    set_text(incident->what, sizeof incident->what, slice_from_text(what));
+    text_copy(incident->what, sizeof incident->what, slice_from_text(what));
     if (op.authority.kind == AUTHORITY_SYSTEM)
         op.authority.caller = op.caller;
-    set_text(incident->by, sizeof incident->by, authority_text(&shard->arena, &op.authority));
+    text_copy(incident->by, sizeof incident->by, authority_text(&shard->arena, &op.authority));
 }
 
 /* Transfers that an earlier owner of this shard had opened. */
@@ -87,7 +76,7 @@ static void tell_settled(struct shard *shard, const struct outcome *outcome,
                                       : "receipt_settled";
         incident->method = settled->method;
         name(incident, settled->entity, settled->op_id);
-        set_text(incident->what, sizeof incident->what, slice_from_text(what));
+        text_copy(incident->what, sizeof incident->what, slice_from_text(what));
     }
 }
 
@@ -107,8 +96,8 @@ static void tell_freed(struct shard *shard, const struct entry *entry,
     if (incident == NULL || request == NULL)
         return;
     incident->method = outcome->method;
-    set_text(incident->what, sizeof incident->what, SLICE_LITERAL("server_expired"));
-    set_text(incident->op_id, sizeof incident->op_id, slice_from_text(request->incarnation));
+    text_copy(incident->what, sizeof incident->what, SLICE_LITERAL("server_expired"));
+    text_copy(incident->op_id, sizeof incident->op_id, slice_from_text(request->incarnation));
 }
 
 /* Only what is contained now: a second report of the same is none. */
@@ -125,9 +114,9 @@ static void tell_contained(struct shard *shard, const struct entry *entry,
     struct incident *incident = add(shard, INCIDENT_CONTAINED, event, out);
     if (incident == NULL || request == NULL)
         return;
-    set_text(incident->player, sizeof incident->player, slice_from_text(request->player_id));
-    set_text(incident->op_id, sizeof incident->op_id, slice_from_text(request->op_id));
-    set_text(incident->what, sizeof incident->what, slice_from_text(request->reason));
+    text_copy(incident->player, sizeof incident->player, slice_from_text(request->player_id));
+    text_copy(incident->op_id, sizeof incident->op_id, slice_from_text(request->op_id));
+    text_copy(incident->what, sizeof incident->what, slice_from_text(request->reason));
 }
 
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
@@ -158,7 +147,7 @@ void incident_unreadable(struct shard *shard, const struct damage *damage,
     if (incident == NULL)
         return;
     shard->unreadable_ms = event->now_ms + UNREADABLE_TOLD_MS;
-    set_text(incident->what, sizeof incident->what, slice_from_text(damage->reason));
+    text_copy(incident->what, sizeof incident->what, slice_from_text(damage->reason));
 }
 
 void incident_resumed(struct shard *shard, const struct shard_event *event, struct shard_out *out)
@@ -171,7 +160,7 @@ void incident_resumed(struct shard *shard, const struct shard_event *event, stru
     if (incident == NULL)
         return;
     incident->count = open;
-    set_text(incident->what, sizeof incident->what, SLICE_LITERAL("transfers_resumed"));
+    text_copy(incident->what, sizeof incident->what, SLICE_LITERAL("transfers_resumed"));
 }
 
 void incident_orphans(struct shard *shard, const struct shard_event *event, struct shard_out *out)

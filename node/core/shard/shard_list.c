@@ -5,6 +5,7 @@
 
 static void list_remove(struct call_list *list, struct call *call)
 {
+    CHECK(list->count > 0);
     if (call->previous != NULL)
         call->previous->next = call->next;
     else
@@ -74,6 +75,7 @@ void call_free(struct shard *shard, struct call *call)
     buf_trim(&call->request);
     buf_trim(&call->answer);
     list_remove(&shard->calls[call->place], call);
+    CHECK(shard->call_count > 0);
     shard->call_count--;
     call->next = shard->free_calls;
     shard->free_calls = call;

@@ -519,9 +519,48 @@ void puller_answered(struct puller *puller, uint64_t token, bool ok, struct slic
         struct slot *slot = &puller->slots[i];
         if (token == 0 || slot->token != token)
             continue;
+        CHECK(puller->open > 0);
         slot->token = 0;
         puller->open--;
         answer(puller, slot->shard, ok, body);
         return;
+    }
+}
+
+static void check_home(const struct puller *puller, const struct home *home)
+{
+    size_t at = 0;
+
+    CHECK(IMPLIES(home->in_round, home->logged != NULL));
+    CHECK(IMPLIES(home->taken_count > 0, home->taken != NULL));
+    CHECK(home->answered <= puller->shard_count);
+    CHECK(home->taken_count <= home->answered);
+    CHECK(home->items <= TAKE_ITEMS_MAX);
+    for (uint32_t i = 0; i < home->taken_count; i++) {
+        CHECK(home->taken[i].source < puller->shard_count);
+        CHECK(home->taken[i].offset == at);
+        at += home->taken[i].size;
+        for (uint32_t j = 0; j < i; j++)
+            CHECK(home->taken[j].source != home->taken[i].source);
+    }
+    CHECK(at == home->bytes.size);
+    CHECK(at <= TAKE_BYTES_MAX);
+}
+
+void puller_check(const struct puller *puller)
+{
+    uint32_t open = 0;
+
+    for (uint32_t i = 0; i < PULLER_WINDOW; i++) {
+        open += puller->slots[i].token != 0;
+        CHECK(puller->slots[i].token <= puller->tokens);
+        CHECK(puller->slots[i].token == 0 || puller->slots[i].shard < puller->shard_count);
+    }
+    CHECK(open == puller->open);
+    CHECK(IMPLIES(open > 0, puller->phase != IDLE)); /* A round ends with its calls. */
+    CHECK(puller->next <= puller->shard_count);
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        CHECK(puller->forgets[i].count <= FORGET_HOMES_MAX);
+        check_home(puller, &puller->homes[i]);
     }
 }

@@ -60,5 +60,7 @@ struct puller_stats {
     uint64_t bytes;     /* Of what sources told. */
 };
 struct puller_stats puller_stats(const struct puller *puller);
+/* CHECKs that its calls and what it keeps for each home fit together. For tests. */
+void puller_check(const struct puller *puller);
 
 #endif

@@ -193,7 +193,9 @@ static void answer(struct world *w, const struct pull_call *call)
     else
         say_forgotten(w, call->shard, call->request, &body);
     bool fails = w->fails[call->shard][call->method];
+    puller_check(w->puller);
     puller_answered(w->puller, call->token, !fails, fails ? (struct slice){ 0 } : buf_slice(&body));
+    puller_check(w->puller);
     buf_deinit(&body);
 }
 

@@ -139,13 +139,6 @@ err rank_row_decode(struct slice key, struct slice value, struct top_key *ret_ke
 }
 
 /* ---- finding ---- */
-static err row_read(enum state_found found, err decoded)
-{
-    if (found == STATE_MISSING)
-        return ERR_NEED;
-    return found == STATE_ABSENT ? ERR_OK : decoded;
-}
-
 err pulled_find(struct state *state, uint32_t source, struct need *need, struct source_dot *ret_dot)
 {
     struct row_key key;
@@ -154,7 +147,7 @@ err pulled_find(struct state *state, uint32_t source, struct need *need, struct 
     *ret_dot = (struct source_dot){ 0 };
     row_key_pulled(&key, source);
     enum state_found found = row_find(state, &key, need, &value);
-    return found == STATE_PRESENT ? pulled_value(value, ret_dot) : row_read(found, ERR_OK);
+    return found == STATE_PRESENT ? pulled_value(value, ret_dot) : row_found(found, ERR_OK);
 }
 
 err share_find(struct state *state, const struct top_key *of, struct need *need,
@@ -167,7 +160,7 @@ err share_find(struct state *state, const struct top_key *of, struct need *need,
     row_key_share_prefix(&key, of->collection, of->target);
     row_key_share_add(&key, of->source);
     enum state_found found = row_find(state, &key, need, &value);
-    return found == STATE_PRESENT ? share_row_decode(value, ret_row) : row_read(found, ERR_OK);
+    return found == STATE_PRESENT ? share_row_decode(value, ret_row) : row_found(found, ERR_OK);
 }
 
 err tally_find(struct state *state, const struct top_key *of, struct need *need,
@@ -179,5 +172,5 @@ err tally_find(struct state *state, const struct top_key *of, struct need *need,
     *ret_row = (struct tally_row){ 0 };
     row_key_tally(&key, of->collection, of->target);
     enum state_found found = row_find(state, &key, need, &value);
-    return found == STATE_PRESENT ? tally_row_decode(value, ret_row) : row_read(found, ERR_OK);
+    return found == STATE_PRESENT ? tally_row_decode(value, ret_row) : row_found(found, ERR_OK);
 }

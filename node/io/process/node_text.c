@@ -12,8 +12,3 @@ void address_of(const char *advertise, const char *listen, uint16_t port, char r
     else
         snprintf(ret, 256, "%.*s:%u", (int)(colon - listen), listen, port);
 }
-
-const char *file_or_null(const char *path)
-{
-    return path[0] != 0 ? path : NULL;
-}

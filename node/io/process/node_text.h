@@ -7,7 +7,5 @@
 /* "host:port" as others reach it: `advertise` if there is one, else `listen`, "host:port", with the
  * real port, since one of 0 became another. */
 void address_of(const char *advertise, const char *listen, uint16_t port, char ret[256]);
-/* NULL for an empty path. */
-const char *file_or_null(const char *path);
 
 #endif

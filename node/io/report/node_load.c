@@ -12,11 +12,6 @@ struct load_answer {
     Holdfast__V1__NodeLoad load;
 };
 
-static char *text(const char *borrowed)
-{
-    return text_lend(borrowed);
-}
-
 static void put_buckets(struct arena *arena, const struct histogram *histogram, size_t *ret_count,
                         uint64_t **ret_buckets)
 {
@@ -32,7 +27,7 @@ static void add_method(void *user, const struct node_calls *calls)
     Holdfast__V1__MethodLoad *load = arena_alloc(&answer->arena, sizeof *load);
 
     holdfast__v1__method_load__init(load);
-    load->method = text(calls->method->name);
+    load->method = text_lend(calls->method->name);
     load->ok = calls->answered[REPLY_OK];
     load->refused = calls->answered[REPLY_REFUSED];
     load->elsewhere = calls->answered[REPLY_NOT_OWNER];
@@ -121,7 +116,7 @@ static void add_all(struct load_answer *answer)
     }
     if (sources->store_log != NULL)
         add_log(answer);
-    load->disk_state = text(disk_text(space_state(sources->space)));
+    load->disk_state = text_lend(disk_text(space_state(sources->space)));
     if (sources->space != NULL)
         load->disk_free_bytes = space_free_bytes(sources->space);
 }

@@ -22,11 +22,6 @@ uint64_t node_resident_bytes(void)
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static char *text(const char *borrowed)
-{
-    return text_lend(borrowed);
-}
-
 static char *hash_text(struct arena *arena, struct hash128 hash)
 {
     char *hex = arena_alloc(arena, 2 * sizeof hash.bytes + 1);
@@ -55,15 +50,15 @@ replica_status(struct arena *arena, const struct shard_view *view, uint32_t plac
         status->commit_index = view->commit_index;
         status->applied_index = view->applied_index;
         status->outcome_hash = hash_text(arena, view->outcome_hash);
-        status->state = text(view->role == REP_DAMAGED ? "damaged"
-                             : view->quarantined       ? "quarantined"
-                                                       : "ok");
+        status->state = text_lend(view->role == REP_DAMAGED ? "damaged"
+                                  : view->quarantined       ? "quarantined"
+                                                            : "ok");
         return status;
     }
     if (member->known) {
         status->acknowledged_index = member->matched_index;
         status->stalled_ms = member->stalled_ms;
-        status->state = text(member_state(view, member));
+        status->state = text_lend(member_state(view, member));
     }
     return status;
 }
@@ -75,7 +70,7 @@ static Holdfast__V1__ReplicaStatus *damaged_replica(struct arena *arena, uint64_
 
     holdfast__v1__replica_status__init(status);
     status->replica_id = self;
-    status->state = text("damaged");
+    status->state = text_lend("damaged");
     return status;
 }
 
@@ -90,7 +85,7 @@ static Holdfast__V1__ShardStatus *shard_status(struct arena *arena, const struct
     status->epoch = view->epoch;
     status->owner = view->owner;
     status->config = membership->config;
-    status->phase = text(membership->new_count > 0 ? "joint" : "stable");
+    status->phase = text_lend(membership->new_count > 0 ? "joint" : "stable");
     status->serving = view->serving;
     status->sessions = view->sessions;
     status->apply_version = view->apply_version;
@@ -173,16 +168,16 @@ static const char *disk_state(const struct space *space)
 static void tell_process(const struct node_status_sources *sources,
                          Holdfast__V1__ProcessStatus *ret_process)
 {
-    ret_process->role = text("node");
-    ret_process->name = text(sources->self->name);
+    ret_process->role = text_lend("node");
+    ret_process->name = text_lend(sources->self->name);
     ret_process->replica_id = sources->self->replica_id;
     ret_process->answered = true;
-    ret_process->version = text(sources->self->version);
+    ret_process->version = text_lend(sources->self->version);
     ret_process->clock_ms = (int64_t)loop_wall_ms();
     ret_process->cluster_certificate_expires_ms = (int64_t)sources->certificate_expires_ms;
     if (sources->space == NULL || space_free_bytes(sources->space) == UINT64_MAX)
         return;
-    ret_process->disk_state = text(disk_state(sources->space));
+    ret_process->disk_state = text_lend(disk_state(sources->space));
     ret_process->disk_free_bytes = space_free_bytes(sources->space);
     ret_process->disk_free_min_bytes = sources->disk_free_min_bytes;
 }
@@ -202,10 +197,10 @@ void node_status_append(const struct node_status_sources *sources,
     uint32_t count = views != NULL ? shard_views_count(views) : 0;
 
     status.node.replica_id = self->replica_id;
-    status.node.name = text(self->name);
-    status.node.address = text(self->address);
-    status.node.zone = text(self->zone);
-    status.node.version = text(self->version);
+    status.node.name = text_lend(self->name);
+    status.node.address = text_lend(self->address);
+    status.node.zone = text_lend(self->zone);
+    status.node.version = text_lend(self->version);
     status.node.live = sources->live;
     status.node.resident_bytes = node_resident_bytes();
     tell_process(sources, &status.process);

@@ -299,24 +299,12 @@ static void time_passes(struct calling *c)
         a->now_ms += rsim_between(c->sim, 0, 30);
 }
 
-static void abandon(struct calling *c)
-{
-    struct account *a = &c->account;
-
-    c->action = retry_abandon(&c->call);
-    a->maybe_done |= a->out && a->mutation;
-    gave_up(c);
-    c->sim->counts.calls_abandoned++;
-}
-
 static void one_event(struct calling *c)
 {
     struct account *a = &c->account;
 
     time_passes(c);
-    if (rsim_chance(c->sim, 3)) {
-        abandon(c);
-    } else if (rsim_chance(c->sim, 25)) {
+    if (rsim_chance(c->sim, 25)) {
         route_changed(c);
     } else if (a->waiting) {
         if (a->now_ms < a->wake_ms)
@@ -345,10 +333,6 @@ static void one_call(struct rsim *sim)
         a->deadline_ms = a->now_ms + UINT32_MAX - 1 + rsim_between(sim, 0, 2);
     a->map = (struct route_target){ rsim_between(sim, 0, 4), rsim_between(sim, 1, 3) };
     retry_init(&c.call, a->mutation, a->deadline_ms);
-    if (rsim_chance(sim, 2)) {
-        abandon(&c);
-        return;
-    }
     step(&c, RETRY_EVENT_START);
     sends_or_waits(&c);
     while (!a->over && c.action.type == RETRY_ACTION_SEND && rsim_chance(sim, 15))

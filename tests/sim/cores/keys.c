@@ -171,6 +171,7 @@ static void keys_run(struct rsim *sim)
     }
     for (uint32_t i = 0; i < 60; i++)
         ring_step(sim, &ring);
+    key_table_check(ring.table);
     key_table_free(ring.table);
 }
 
@@ -318,6 +319,7 @@ static void tokens_run(struct rsim *sim)
     }
     for (size_t i = 0; i < ARRAY_SIZE(tokens); i++)
         buf_deinit(&tokens[i].text);
+    player_tokens_check(service.tokens);
     player_tokens_free(service.tokens);
 }
 

@@ -110,6 +110,7 @@ static void names_run(struct rsim *sim)
     }
     PROMISE(sim, rate_table_get(table, base + 1)->full_at_us == 0, "two names share a bucket");
     sim->counts.names_given_up++;
+    rate_table_check(table);
     rate_table_free(table);
 }
 

@@ -9,6 +9,7 @@
 
 #include "runtime/base/check.h"
 #include "tests/sim/cores/rsim.h"
+#include "tests/sim/options.h"
 
 #define SEEDS_MAX 100000000u
 
@@ -154,39 +155,22 @@ static uint32_t report(const struct options *options, const struct rsim_counts *
     return never;
 }
 
-static uint64_t number_of(const char *text)
-{
-    char *end = NULL;
-    unsigned long long number = text != NULL ? strtoull(text, &end, 10) : 0;
-
-    if (text == NULL || end == text || *end != 0 || number == 0 || number > SEEDS_MAX) {
-        fprintf(stderr, "%s: a number from 1 to %u is expected\n", text != NULL ? text : "",
-                SEEDS_MAX);
-        exit(2);
-    }
-    return number;
-}
-
 static struct options parse(char **argv)
 {
     struct options options = { .first = 1, .seeds = 1000 };
+    const struct sim_option known[] = {
+        { .name = "--first", .number = &options.first, .least = 1, .most = SEEDS_MAX },
+        { .name = "--seeds", .number = &options.seeds, .least = 1, .most = SEEDS_MAX },
+        { .name = "--room", .text = &options.room },
+        { .name = "--core", .text = &options.core },
+        { .name = "--no-reach", .flag = &options.no_reach },
+    };
 
-    for (char **at = argv + 1; *at != NULL; at++) {
-        if (strcmp(*at, "--first") == 0 && at[1] != NULL)
-            options.first = number_of(*++at);
-        else if (strcmp(*at, "--seeds") == 0 && at[1] != NULL)
-            options.seeds = number_of(*++at);
-        else if (strcmp(*at, "--room") == 0 && at[1] != NULL)
-            options.room = *++at;
-        else if (strcmp(*at, "--core") == 0 && at[1] != NULL)
-            options.core = *++at;
-        else if (strcmp(*at, "--no-reach") == 0)
-            options.no_reach = true;
-        else {
-            fprintf(stderr, "holdfast-cores-sim [--first S] [--seeds N] [--core NAME] "
-                            "[--room NAME] [--no-reach]\n");
-            exit(2);
-        }
+    if (!sim_options_read(&(struct sim_options){ .known = known, .count = ARRAY_SIZE(known) },
+                          argv)) {
+        fprintf(stderr, "holdfast-cores-sim [--first S] [--seeds N] [--core NAME] "
+                        "[--room NAME] [--no-reach]\n");
+        exit(2);
     }
     return options;
 }

@@ -362,6 +362,7 @@ static void keys_full_run(struct rsim *sim)
     PROMISE(sim, mint_guard_take(guard, &call, &lack, &sim->detail) == ERR_OK,
             "no place on the next day");
     sim->counts.mint_keys_full++;
+    mint_guard_check(guard);
     mint_guard_free(guard);
 }
 
@@ -392,6 +393,8 @@ void room_mint(struct rsim *sim)
     }
     if (sim->seed % 16 == 1)
         keys_full_run(sim);
-    for (uint32_t i = 0; i < ROUTERS; i++)
+    for (uint32_t i = 0; i < ROUTERS; i++) {
+        mint_guard_check(m.guards[i]);
         mint_guard_free(m.guards[i]);
+    }
 }

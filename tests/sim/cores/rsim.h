@@ -19,7 +19,7 @@
 /* clang-format off */
 #define RSIM_ROUTER_REACH(X) \
     X(answers_passed_on) X(calls_unknown) X(calls_too_late) X(calls_undone) X(calls_cancelled) \
-    X(calls_abandoned) X(calls_too_large) X(hints_followed) X(hints_dropped) X(refused_again) \
+    X(calls_too_large) X(hints_followed) X(hints_dropped) X(refused_again) \
     X(rate_refused) X(rate_in_debt) X(names_given_up) X(weights_refused) X(full_before_read) \
     X(keys_found) X(keys_recalled) X(keys_expired) X(keys_collided) X(tokens_proven) \
     X(tokens_recalled) X(tokens_forged) X(rights_denied) X(rights_unreal) X(tokens_taken_off) \

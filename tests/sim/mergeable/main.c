@@ -9,6 +9,7 @@
 
 #include "runtime/base/check.h"
 #include "tests/sim/mergeable/msim.h"
+#include "tests/sim/options.h"
 
 #define SEEDS_MAX 100000000u
 #define STORY_MS  60000u
@@ -153,19 +154,6 @@ static uint32_t report(uint64_t seeds, const struct counts *counts, bool no_reac
     return never;
 }
 
-static uint64_t number_of(const char *text)
-{
-    char *end = NULL;
-    unsigned long long number = text != NULL ? strtoull(text, &end, 10) : 0;
-
-    if (text == NULL || end == text || *end != 0 || number == 0 || number > SEEDS_MAX) {
-        fprintf(stderr, "%s: a number from 1 to %u is expected\n", text != NULL ? text : "",
-                SEEDS_MAX);
-        exit(2);
-    }
-    return number;
-}
-
 int main(int argc, char **argv)
 {
     static const struct check_watch watch = { .failed = check_told };
@@ -175,18 +163,17 @@ int main(int argc, char **argv)
     bool no_reach = false;
     struct counts counts = { 0 };
 
+    const struct sim_option known[] = {
+        { .name = "--first", .number = &first, .least = 1, .most = SEEDS_MAX },
+        { .name = "--seeds", .number = &seeds, .least = 1, .most = SEEDS_MAX },
+        { .name = "--no-reach", .flag = &no_reach },
+    };
+
     (void)argc;
-    for (char **at = argv + 1; *at != NULL; at++) {
-        if (strcmp(*at, "--first") == 0 && at[1] != NULL)
-            first = number_of(*++at);
-        else if (strcmp(*at, "--seeds") == 0 && at[1] != NULL)
-            seeds = number_of(*++at);
-        else if (strcmp(*at, "--no-reach") == 0)
-            no_reach = true;
-        else {
-            fprintf(stderr, "holdfast-merge-sim [--first S] [--seeds N] [--no-reach]\n");
-            return 2;
-        }
+    if (!sim_options_read(&(struct sim_options){ .known = known, .count = ARRAY_SIZE(known) },
+                          argv)) {
+        fprintf(stderr, "holdfast-merge-sim [--first S] [--seeds N] [--no-reach]\n");
+        return 2;
     }
     check_watch_set(&watch);
     for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
