@@ -230,6 +230,30 @@ static void filters_leave_out_and_the_place_goes_on(void **state)
     assert_int_equal(list(f, &request)->n_events, 0);
 }
 
+/* Also where the last one that it has room for is followed by others. */
+static void a_page_that_filters_goes_on_behind_its_last_event(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__EventKind ledgers[] = { KIND(LEDGER) };
+    const list_response *page = NULL;
+    uint64_t told = 0;
+
+    for (int i = 0; i < 20; i++)
+        assert_non_null(fixture_grant(f, i % 2 == 0 ? "ann" : "bob", "unheld", 1));
+    do {
+        list_request request = from(page);
+        request.limit = 3;
+        request.kinds = ledgers;
+        request.n_kinds = 1;
+        request.entity_prefix = text_lend("player:b");
+        page = list(f, &request);
+        assert_true(page->n_events <= 3 && !page->gap);
+        for (size_t i = 0; i < page->n_events; i++)
+            assert_int_equal(page->events[i]->ledger->seq, ++told);
+    } while (page->more);
+    assert_int_equal(told, 10);
+}
+
 /* No other that begins with it. */
 static void an_entity_is_one_alone(void **state)
 {
@@ -577,6 +601,7 @@ int main(void)
         FIXTURE_TEST(an_edge_that_changes_is_an_event),
         FIXTURE_TEST(a_version_of_a_definition_is_an_event_of_one_shard),
         FIXTURE_TEST(filters_leave_out_and_the_place_goes_on),
+        FIXTURE_TEST(a_page_that_filters_goes_on_behind_its_last_event),
         FIXTURE_TEST(an_entity_is_one_alone),
         FIXTURE_TEST(what_a_ledgers_event_tells_is_its_entry),
         FIXTURE_TEST(a_grants_event_is_small),
