@@ -18,6 +18,7 @@
 static const struct command_option option_kind = {
     .flag = "kind",
     .value = "KIND",
+    .initial = "",
     .meaning = "favorite, ledger, session or definition alone",
 };
 static const struct command_option option_prefix = {
@@ -116,7 +117,7 @@ static json_t *request_of(const struct arguments *arguments, const char *cursor)
                                 option_text(arguments, &option_prefix), "entity",
                                 option_text(arguments, &option_entity));
 
-    if (word != NULL)
+    if (word[0] != '\0')
         json_object_set_new(request, "kinds", json_pack("[s]", kind_name(word)));
     return request;
 }
@@ -195,13 +196,11 @@ static int tail(const struct arguments *arguments)
     const char *word = option_text(arguments, &option_kind);
     const char *from = option_text(arguments, &option_cursor);
 
-    if (word != NULL && kind_name(word) == NULL) {
+    if (word[0] != '\0' && kind_name(word) == NULL) {
         fprintf(stderr, "holdfast: --kind is favorite, ledger, session or definition, not %s\n",
                 word);
         return 2;
     }
-    if (from == NULL)
-        from = "";
     return option_is_set(arguments, &option_follow) ? follow(arguments, from)
                                                     : list(arguments, from);
 }

@@ -15,7 +15,7 @@ import threading
 import unittest
 
 from client import RpcError, uuid7
-from cluster import ROOT, Cluster, ClusterTest, wait_for
+from cluster import BIN, ROOT, Cluster, ClusterTest, wait_for
 from python_env import python_of
 from stream import Stream
 
@@ -203,6 +203,26 @@ class AcrossFailures(StreamCalls, ClusterTest):
         wait_for("all of them", lambda: len(events()) >= sum(len(self.client.entries(player)) for player in players))
         self.assertEqual(sum(line.get("gaps", 0) for line in lines), 0)
         self.check([event | {"ledger": {"seq": event["ledgerSeq"]}} for event in events()], players, written)
+
+    def test_the_command_line_follows_through_a_router_that_was_away(self):
+        follower = subprocess.Popen(
+            [BIN / "holdfast", "events", "tail", "--follow", "--entity", "player:line", "-o", "json",
+             "--endpoint", self.cluster.endpoint], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        lines = []
+        reader = threading.Thread(target=lambda: lines.extend(iter(follower.stdout.readline, "")), daemon=True)
+        reader.start()
+        self.addCleanup(follower.stdout.close)
+        self.addCleanup(reader.join)
+        self.addCleanup(follower.wait)
+        self.addCleanup(follower.kill)
+        first = self.grant("line")
+        wait_for("the line", lambda: any(first in line for line in list(lines)))
+        self.cluster.router.kill()
+        self.cluster.router.start()
+        self.cluster.wait_ready()
+        second = self.grant("line")
+        wait_for("the other line", lambda: any(second in line for line in list(lines)))
+        self.assertEqual([json.loads(line)["opId"] for line in lines], [first, second])
 
     def test_a_stopping_router_ends_streams_with_a_word(self):
         stream = self.subscribe(entity="player:stops")
