@@ -240,5 +240,49 @@ class AcrossFailures(StreamCalls, ClusterTest):
         self.assertEqual([int(event["ledger"]["seq"]) for event in told], [1, 2])
 
 
+class SlowReader(StreamCalls, ClusterTest):
+    @classmethod
+    def plan(cls):
+        return Cluster(nodes=1, coordinators=1, shards=1)
+
+    def keep(self, events):
+        def made():
+            return self.client.settle("DefinitionService/PutDefinition", {
+                "name": "events", "body": {"event_retention": {"keepMs": 86400000, "eventsMax": events}},
+                "opId": uuid7(), "waitMs": 5000})["definition"].get("inForce")
+        wait_for("the retention to be in force", made)
+
+    def write(self, batches):
+        for _ in range(batches):
+            answer = self.client.call("LedgerService/BatchGrant", {"authority": "unheld", "requests": [
+                {"playerId": f"slow-{each}", "opId": uuid7(), "currencies": {"gold": 1}} for each in range(500)]})
+            self.assertEqual(answer.get("failed", 0), 0)
+
+    def kept(self):
+        return self.cluster.nodes[0].metrics()["holdfast_node_events"]
+
+    def told_until(self, stream, op_id):
+        """What a stream tells up to that event; it goes on with its cursor where it was closed for its slowness."""
+        while True:
+            wait_for("the last event, or the end", lambda: stream.end is not None or any(
+                event.get("opId") == op_id for event in stream.told("events")))
+            yield stream
+            if any(event.get("opId") == op_id for event in stream.told("events")):
+                return
+            stream = self.subscribe(cursor=stream.cursor())
+
+    def test_a_slow_reader_is_told_of_what_it_missed(self):
+        self.keep(1000)
+        stream = self.subscribe(reads=False, buffer_bytes=4096)
+        self.write(50)  # More than sockets and router hold for it.
+        wait_for("the oldest to go", lambda: self.kept() < 2000)
+        stream.thread.start()
+        streams = list(self.told_until(stream, self.grant("slow-0")))
+        events = [event for each in streams for event in each.told("events")]
+        self.in_order(events)
+        self.assertLess(len(events), 25001)
+        self.assertTrue([gap for each in streams for gap in each.told("gaps")])
+
+
 if __name__ == "__main__":
     unittest.main()
