@@ -295,6 +295,7 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_CHANGE_DEFINITION:
         return METHOD_BYTES_LISTS;
     case METHOD_POLL: /* A cursor names a place in each shard. */
+    case METHOD_SUBSCRIBE:
         return METHOD_BYTES_GOODS;
     case METHOD_BATCH_GET_STATUS: /* 200 ids of targets. */
     case METHOD_GET_PARTIALS:

@@ -204,7 +204,9 @@ enum method_trait {
     X(214, FORGET_PARTIALS,        internal__v1, node,         ForgetPartials,        forget_partials,        SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(230, LIST_SHARD_EVENTS,      internal__v1, node,         ListShardEvents,       list_shard_events,      SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(231, TRIM_EVENTS,            internal__v1, node,         TrimEvents,            trim_events,            OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
-    X(232, POLL,                   v1,           event,        Poll,                  poll,                   ROUTER,       PLAY,  ORDINARY,  PLAIN,   230, 0)
+    X(232, POLL,                   v1,           event,        Poll,                  poll,                   ROUTER,       PLAY,  ORDINARY,  PLAIN,   230, 0) \
+    X(233, LIST_EVENT_NEWS,        internal__v1, node,         ListEventNews,         list_event_news,        NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(234, SUBSCRIBE,              v1,           event,        Subscribe,             subscribe,              STREAM,       PLAY,  ORDINARY,  PLAIN,   230, 0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)

@@ -212,6 +212,7 @@
 
 /* ---- events ---- */
 #define ERRORS_POLL(X) OF_READER(X)
+#define ERRORS_SUBSCRIBE(X) OF_READER(X)
 
 /* ---- administration ---- */
 #define ERRORS_GET_CLUSTER(X) OF_READER(X)

@@ -10,12 +10,15 @@
 #include "client/cli/verb.h"
 #include "runtime/base/check.h"
 
-#define PAGE_SIZE 1000
-#define PAUSE_MS  500 /* Between two questions, while nothing more is there. */
+#define PAGE_SIZE    1000
+#define HEARTBEAT_MS 1000
+#define SILENCE_MS   10000 /* Nothing came for so long: the router is gone. */
+#define RESUME_MS    500
 
 static const struct command_option option_kind = {
     .flag = "kind",
     .value = "KIND",
+    .initial = "",
     .meaning = "favorite, ledger, session or definition alone",
 };
 static const struct command_option option_prefix = {
@@ -23,6 +26,12 @@ static const struct command_option option_prefix = {
     .value = "TEXT",
     .initial = "",
     .meaning = "events of entities that begin with it: player:42",
+};
+static const struct command_option option_entity = {
+    .flag = "entity",
+    .value = "ENTITY",
+    .initial = "",
+    .meaning = "events of this entity alone: player:42",
 };
 static const struct command_option option_print_cursor = {
     .flag = "print-cursor",
@@ -100,49 +109,100 @@ static void print_page(const struct arguments *arguments, const json_t *page)
     (void)fflush(stdout);
 }
 
-/* The next page; NULL: *code says why there is none. */
-static json_t *ask(const struct arguments *arguments, const char *kind, const char *cursor,
-                   int *code)
+/* What is asked for, from a cursor on. */
+static json_t *request_of(const struct arguments *arguments, const char *cursor)
 {
-    json_t *request = json_pack("{s:s, s:s, s:i}", "cursor", cursor, "entityPrefix",
-                                option_text(arguments, &option_prefix), "pageSize", PAGE_SIZE);
+    const char *word = option_text(arguments, &option_kind);
+    json_t *request = json_pack("{s:s, s:s, s:s}", "cursor", cursor, "entityPrefix",
+                                option_text(arguments, &option_prefix), "entity",
+                                option_text(arguments, &option_entity));
 
-    if (kind != NULL)
-        json_object_set_new(request, "kinds", json_pack("[s]", kind));
+    if (word[0] != '\0')
+        json_object_set_new(request, "kinds", json_pack("[s]", kind_name(word)));
+    return request;
+}
+
+/* ---- what is there ---- */
+
+/* The next page; NULL: *code says why there is none. */
+static json_t *ask(const struct arguments *arguments, const char *cursor, int *code)
+{
+    json_t *request = request_of(arguments, cursor);
+
+    json_object_set_new(request, "pageSize", json_integer(PAGE_SIZE));
     return call_json(arguments, "EventService/Poll", request, code);
 }
 
-static int tail(const struct arguments *arguments)
+static int list(const struct arguments *arguments, const char *from)
 {
-    const char *word = option_text(arguments, &option_kind);
-    const char *kind = word != NULL ? kind_name(word) : NULL;
-    bool follow = option_is_set(arguments, &option_follow);
-    const char *from = option_text(arguments, &option_cursor);
-    json_t *page = json_pack("{s:s}", "nextCursor", from != NULL ? from : "");
+    json_t *page = json_pack("{s:s}", "nextCursor", from);
     bool more = true;
     int code = 0;
 
-    if (word != NULL && kind == NULL) {
-        fprintf(stderr, "holdfast: --kind is favorite, ledger, session or definition, not %s\n",
-                word);
-        json_decref(page);
-        return 2;
-    }
-    while (more || follow) {
-        json_t *next = ask(arguments, kind, answer_text(page, "nextCursor"), &code);
+    while (more) {
+        json_t *next = ask(arguments, answer_text(page, "nextCursor"), &code);
         if (next == NULL)
             break;
         json_decref(page);
         page = next;
         print_page(arguments, page);
         more = json_is_true(json_object_get(page, "more"));
-        if (!more && follow)
-            sleep_ms(PAUSE_MS);
     }
     if (option_is_set(arguments, &option_print_cursor))
         printf("%s\n", answer_text(page, "nextCursor"));
     json_decref(page);
     return code;
+}
+
+/* ---- as it comes ---- */
+
+struct follower {
+    const struct arguments *arguments;
+    json_t *request; /* With the last cursor. */
+    bool heard;      /* Some message has come. */
+};
+
+static void on_message(void *user, const json_t *message)
+{
+    struct follower *follower = user;
+
+    print_page(follower->arguments, message);
+    json_object_set(follower->request, "cursor", json_object_get(message, "nextCursor"));
+    follower->heard = true;
+}
+
+/* A router that is away for a moment ends nothing, if it was there at all. */
+static int follow(const struct arguments *arguments, const char *from)
+{
+    struct follower follower = { .arguments = arguments, .request = request_of(arguments, from) };
+    struct json_stream stream = { .method = "EventService/Subscribe",
+                                  .request = follower.request,
+                                  .message = on_message,
+                                  .user = &follower,
+                                  .silence_ms = SILENCE_MS };
+    struct buf why = { 0 };
+
+    json_object_set_new(follower.request, "heartbeatMs", json_integer(HEARTBEAT_MS));
+    while (stream_json(arguments, &stream, &why) != CLIENT_REFUSED && follower.heard)
+        sleep_ms(RESUME_MS);
+    fprintf(stderr, "holdfast: %.*s\n", (int)why.size, (const char *)why.data);
+    buf_deinit(&why);
+    json_decref(follower.request);
+    return 1;
+}
+
+static int tail(const struct arguments *arguments)
+{
+    const char *word = option_text(arguments, &option_kind);
+    const char *from = option_text(arguments, &option_cursor);
+
+    if (word[0] != '\0' && kind_name(word) == NULL) {
+        fprintf(stderr, "holdfast: --kind is favorite, ledger, session or definition, not %s\n",
+                word);
+        return 2;
+    }
+    return option_is_set(arguments, &option_follow) ? follow(arguments, from)
+                                                    : list(arguments, from);
 }
 
 const struct verb verb_events[] = {
@@ -151,8 +211,9 @@ const struct verb verb_events[] = {
         .topic = VERB_TOPIC_LOOK,
         .arguments = "",
         .summary = "what was committed, from the oldest event that is kept",
-        .options = VERB_OPTIONS(&option_kind, &option_prefix, &option_cursor, &option_print_cursor,
-                                &option_follow, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .options =
+            VERB_OPTIONS(&option_kind, &option_prefix, &option_entity, &option_cursor,
+                         &option_print_cursor, &option_follow, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = tail,
     },
     { .words = NULL },

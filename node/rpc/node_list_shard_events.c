@@ -5,6 +5,8 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/goods/ledger.h"
+#include "node/core/goods/ledger_event.h"
 #include "node/core/handler/event_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
@@ -13,21 +15,30 @@
 #define KINDS_MAX      16u
 #define PREFIX_MAX     128u
 #define SCAN_MAX       1000u          /* Rows that one call looks at. */
-#define PAGE_BYTES_MAX (256u * 1024u) /* Of the rows that it tells. */
+#define PAGE_BYTES_MAX (256u * 1024u) /* Of the events that it tells. */
 #define REST_OF_ENTRY  UINT32_MAX
 
 typedef Holdfast__Internal__V1__ListShardEventsRequest list_request;
 typedef Holdfast__Internal__V1__ListShardEventsResponse list_response;
+
+/* An event that the filters leave, as its row has it. */
+struct found {
+    struct event_place place;
+    struct event_row row; /* Borrowed from the state. */
+    bool gap;             /* Some between the one before and this one cannot be read. */
+};
 
 /* One page while it is put together. */
 struct page {
     struct read_context *context;
     const list_request *request;
     list_response *response;
-    struct slice prefix;
+    struct slice prefix, entity;
     struct event_place at; /* Everything up to here was looked at. */
     uint32_t looked_at;
-    size_t bytes;
+    struct found *found;
+    uint32_t count;
+    bool gap; /* Behind the last one found. */
     bool full;
 };
 
@@ -41,6 +52,12 @@ static uint32_t life_of(const struct meta *meta)
     return life;
 }
 
+/* Every event is wanted. */
+static bool is_open(const struct page *page)
+{
+    return page->request->n_kinds == 0 && page->prefix.size == 0 && page->entity.size == 0;
+}
+
 static bool is_wanted(const struct page *page, const struct event_row *row)
 {
     const list_request *request = page->request;
@@ -48,30 +65,23 @@ static bool is_wanted(const struct page *page, const struct event_row *row)
 
     for (size_t i = 0; i < request->n_kinds && !kind; i++)
         kind = request->kinds[i] == row->kind;
-    return kind && row->entity.size >= page->prefix.size &&
-           (page->prefix.size == 0 ||
-            memcmp(row->entity.data, page->prefix.data, page->prefix.size) == 0);
+    return kind && slice_begins_with(row->entity, page->prefix) &&
+           (page->entity.size == 0 || slice_equal(row->entity, page->entity));
 }
 
-/* Whether it could be told, or is left out by the filters. */
-static bool tell(struct page *page, const struct event_place *place, struct slice value)
+/* False: it cannot be read. */
+static bool find(struct page *page, const struct event_place *place, struct slice value)
 {
     struct event_row row;
 
     if (event_row_decode(value, &row) != ERR_OK)
         return false;
     if (event_row_is_lost(&row)) {
-        page->response->gap = true;
-        return true;
+        page->gap = true;
+    } else if (is_wanted(page, &row)) {
+        page->found[page->count++] = (struct found){ *place, row, page->gap };
+        page->gap = false;
     }
-    if (!is_wanted(page, &row))
-        return true;
-    Holdfast__V1__Event *event =
-        event_tell(page->context->arena, page->context->shard, place, &row);
-    if (event == NULL)
-        return false;
-    page->response->events[page->response->n_events++] = event;
-    page->bytes += value.size;
     return true;
 }
 
@@ -80,24 +90,81 @@ static bool take(void *user, struct slice key, struct slice value)
     struct page *page = user;
     struct event_place place;
 
-    page->full = page->response->n_events == page->request->limit ||
-                 (page->bytes > 0 && page->bytes + value.size > PAGE_BYTES_MAX);
+    page->full = page->count == page->request->limit;
     if (page->full)
         return false;
     page->looked_at++;
     bool sound = event_key_parse(key, &place) == ERR_OK;
     if (sound)
         page->at = place;
-    if (!sound || !tell(page, &place, value)) {
+    if (!sound || !find(page, &place, value)) {
         damage_note(page->context->damage, (struct slice){ 0 }, EVENT_DAMAGE);
-        page->response->gap = true;
+        page->gap = true;
     }
     return true;
+}
+
+/* Of which shard, or whose: a person looks at it, and the page goes on. */
+static void note_damage(struct read_context *context, enum ledger_event_result result,
+                        struct slice entity)
+{
+    if (result == LEDGER_EVENT_UNREADABLE)
+        damage_note(context->damage, entity, LEDGER_DAMAGE);
+    else if (result == LEDGER_EVENT_OF_NONE)
+        damage_note(context->damage, (struct slice){ 0 }, EVENT_DAMAGE);
+}
+
+/* The event as a reader gets it; *ret_event NULL: nothing can tell it any more. ERR_NEED. */
+static err make(const struct page *page, const struct found *found, Holdfast__V1__Event **ret_event)
+{
+    struct read_context *context = page->context;
+    Holdfast__V1__Event *event =
+        event_tell(context->arena, context->shard, &found->place, &found->row);
+    enum ledger_event_result result = LEDGER_EVENT_DONE;
+
+    if (event == NULL)
+        result = LEDGER_EVENT_OF_NONE;
+    else if (event->body_case == HOLDFAST__V1__EVENT__BODY_LEDGER)
+        result = ledger_event_complete(context, event);
+    note_damage(context, result, found->row.entity);
+    *ret_event = result == LEDGER_EVENT_DONE ? event : NULL;
+    return result == LEDGER_EVENT_NEED ? ERR_NEED : ERR_OK;
+}
+
+/* As many as a page has room for; the place goes back to the last of them. ERR_NEED, of all that is
+ * missing at once. */
+static err tell_all(struct page *page)
+{
+    list_response *response = page->response;
+    size_t bytes = 0;
+    err result = ERR_OK;
+
+    for (uint32_t i = 0; i < page->count; i++) {
+        Holdfast__V1__Event *event;
+        if (make(page, &page->found[i], &event) != ERR_OK)
+            result = ERR_NEED;
+        if (result != ERR_OK)
+            continue;
+        size_t size = event != NULL ? protobuf_c_message_get_packed_size(&event->base) : 0;
+        if (bytes > 0 && bytes + size > PAGE_BYTES_MAX) {
+            page->at = page->found[i - 1].place;
+            page->gap = false;
+            page->full = true;
+            break;
+        }
+        bytes += size;
+        response->gap |= page->found[i].gap || event == NULL;
+        if (event != NULL)
+            response->events[response->n_events++] = event;
+    }
+    response->gap |= page->gap;
+    return result;
 }
 
 static err check(struct read_context *context, const list_request *request)
 {
     size_t prefix = strlen(request->entity_prefix);
+    size_t entity = strlen(request->entity);
 
     if (request->limit == 0 || request->limit > LIMIT_MAX)
         return refuse_number(context->arena, context->refusal, "limit", "1 to 1000",
@@ -108,6 +175,9 @@ static err check(struct read_context *context, const list_request *request)
     if (prefix > PREFIX_MAX)
         return refuse_number(context->arena, context->refusal, "entity_prefix", "at most 128 bytes",
                              (int64_t)prefix);
+    if (entity > PREFIX_MAX)
+        return refuse_number(context->arena, context->refusal, "entity", "at most 128 bytes",
+                             (int64_t)entity);
     if (request->after.len != 0 && request->after.len != EVENT_PLACE_BYTES)
         return refuse_number(context->arena, context->refusal, "after", "20 bytes, or none",
                              (int64_t)request->after.len);
@@ -165,6 +235,7 @@ static err node_list_shard_events_read(struct read_context *context,
         .request = request,
         .response = (list_response *)(void *)reply,
         .prefix = slice_from_text(request->entity_prefix),
+        .entity = slice_from_text(request->entity),
     };
     struct row_key after;
 
@@ -174,10 +245,13 @@ static err node_list_shard_events_read(struct read_context *context,
     begin(&page);
     event_row_key(&after, &page.at);
     range.after = row_key_slice(&after);
-    range.limit = request->n_kinds > 0 || page.prefix.size > 0 ? SCAN_MAX : request->limit;
+    range.limit = is_open(&page) ? request->limit : SCAN_MAX;
+    page.found = arena_alloc(context->arena, request->limit * sizeof *page.found);
     page.response->events =
         arena_alloc(context->arena, request->limit * sizeof *page.response->events);
     e = state_range_visit(context->state, &range, context->need, take, &page);
+    if (e == ERR_OK)
+        e = tell_all(&page);
     if (e == ERR_OK)
         end(&page, !page.full && page.looked_at < range.limit);
     return e;

@@ -49,6 +49,18 @@ static const struct event_log *log_of(struct fixture *f)
     return &applier_meta(f->applier)->events;
 }
 
+/* As a hand in the database could. */
+static void spoil(struct fixture *f, const struct row_key *key, struct slice value)
+{
+    struct state *state = applier_state(f->applier);
+    struct slice before;
+
+    assert_int_equal(state_find(state, row_key_slice(key), &before), STATE_PRESENT);
+    state_begin(state);
+    state_put(state, row_key_slice(key), value);
+    state_commit(state);
+}
+
 static void define_retention(struct fixture *f, uint64_t revision, int64_t keep_ms, uint32_t max)
 {
     Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
@@ -218,6 +230,206 @@ static void filters_leave_out_and_the_place_goes_on(void **state)
     assert_int_equal(list(f, &request)->n_events, 0);
 }
 
+/* Also where the last one that it has room for is followed by others. */
+static void a_page_that_filters_goes_on_behind_its_last_event(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__EventKind ledgers[] = { KIND(LEDGER) };
+    const list_response *page = NULL;
+    uint64_t told = 0;
+
+    for (int i = 0; i < 20; i++)
+        assert_non_null(fixture_grant(f, i % 3 == 0 ? "ann" : "bob", "unheld", 1));
+    do {
+        list_request request = from(page);
+        request.limit = 3;
+        request.kinds = ledgers;
+        request.n_kinds = 1;
+        request.entity_prefix = text_lend("player:b");
+        page = list(f, &request);
+        assert_true(page->n_events <= 3 && !page->gap);
+        for (size_t i = 0; i < page->n_events; i++)
+            assert_int_equal(page->events[i]->ledger->seq, ++told);
+    } while (page->more);
+    assert_int_equal(told, 13);
+}
+
+/* No other that begins with it. */
+static void an_entity_is_one_alone(void **state)
+{
+    struct fixture *f = *state;
+    list_request request = from(NULL);
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    assert_non_null(fixture_grant(f, "anna", "unheld", 1));
+    request.entity = text_lend("player:ann");
+    const list_response *page = list(f, &request);
+    assert_int_equal(page->n_events, 1);
+    assert_string_equal(page->events[0]->entity, "player:ann");
+    request.entity = text_lend("player:an");
+    assert_int_equal(list(f, &request)->n_events, 0);
+}
+
+/* Its row has the entity and a seq; whether the entry is in memory makes no difference. */
+static void what_a_ledgers_event_tells_is_its_entry(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+    Holdfast__V1__ItemSpec sword = HOLDFAST__V1__ITEM_SPEC__INIT;
+    Holdfast__V1__ItemSpec *items[] = { &sword, &sword };
+    char *op_id = fixture_op_id(f);
+
+    assert_non_null(fixture_grant(f, "bob", "unheld", 4));
+    gold.currency = text_lend("gold");
+    gold.amount = 7;
+    sword.kind = text_lend("sword");
+    request.player_id = text_lend("bob");
+    request.op_id = op_id;
+    request.authority = text_lend("unheld");
+    request.reason = text_lend("match");
+    request.currencies = amounts;
+    request.n_currencies = 1;
+    request.items = items;
+    request.n_items = 2;
+    assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+    for (int round = 0; round < 2; round++) {
+        const list_response *page = list_after(f, NULL);
+        assert_int_equal(page->n_events, 2);
+        const Holdfast__V1__Event *event = page->events[1];
+        assert_string_equal(event->entity, "player:bob");
+        assert_string_equal(event->op_id, op_id);
+        assert_int_equal(event->at_ms, f->now_ms);
+        assert_int_equal(event->dot->counter, f->counter);
+        assert_int_equal(event->dot->owner, page->events[0]->dot->owner);
+        assert_true(event->dot->owner > 0);
+        assert_int_equal(event->ledger->seq, 2);
+        assert_int_equal(event->ledger->changes[0]->amount, 7);
+        assert_int_equal(event->ledger->changes[0]->balance_after, 11);
+        assert_string_equal(event->ledger->reason, "match");
+        assert_int_equal(event->ledger->items, 2);
+        assert_false(event->ledger->items_taken);
+        fixture_restart(f);
+    }
+}
+
+/* With a player's id as long as a UUID. */
+static void a_grants_event_is_small(void **state)
+{
+    struct fixture *f = *state;
+    size_t found = 0;
+
+    assert_non_null(fixture_grant(f, "0190a6f2-7c1e-7b3a-9d4f-5e6a7b8c9d0e", "unheld", 5));
+    fixture_checkpoint(f);
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        const struct fixture_row *row = &f->rows[i];
+        if (row->key.data[0] != TABLE_EVENT)
+            continue;
+        found++;
+        assert_in_range(row->key.size + row->value.size, 1, 80);
+    }
+    assert_int_equal(found, 1);
+}
+
+/* Its player is held back, and no reader is told what is not known. */
+static void an_event_whose_entry_cannot_be_read_is_a_gap(void **state)
+{
+    struct fixture *f = *state;
+    struct row_key key;
+
+    for (int i = 0; i < 3; i++)
+        assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    row_key_ledger(&key, SLICE_LITERAL("player:ann"), 2);
+    spoil(f, &key, SLICE_LITERAL("\x01\x02"));
+    const list_response *page = list_after(f, NULL);
+    assert_true(page->gap);
+    assert_int_equal(page->n_events, 2);
+    assert_int_equal(page->events[0]->ledger->seq, 1);
+    assert_int_equal(page->events[1]->ledger->seq, 3);
+    const struct damage *damage = applier_take_damage(f->applier);
+    assert_non_null(damage);
+    assert_string_equal(damage->player, "ann");
+    fixture_contain(f, "ann");
+    Holdfast__V1__RepairPlayerRequest *repair = fixture_repair_request(f, "ann");
+    char *hex = arena_zalloc(&f->arena, 2 * key.size + 1);
+    hex_print(key.bytes, key.size, hex);
+    repair->rows = &hex;
+    repair->n_rows = 1;
+    assert_non_null(fixture_mutate(f, METHOD_REPAIR_PLAYER, &repair->base));
+    page = list_after(f, NULL);
+    assert_true(page->gap);
+    assert_int_equal(page->n_events, 2);
+    assert_null(applier_take_damage(f->applier));
+    assert_false(list_after(f, page)->gap);
+}
+
+/* Of another player's entry, or of another time's: what a hand in the database could leave. */
+static void an_event_of_another_entry_is_a_gap(void **state)
+{
+    struct fixture *f = *state;
+    struct event_row row = { .at_ms = f->now_ms,
+                             .kind = KIND(LEDGER),
+                             .entity = SLICE_LITERAL("player:ann"),
+                             .ledger_seq = 1 };
+    struct event_place place;
+    struct row_key key;
+    struct buf value = { 0 };
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+    place = (struct event_place){ f->epoch, f->counter, 0 };
+    event_row_key(&key, &place);
+    event_row_encode(&row, &value);
+    spoil(f, &key, buf_slice(&value));
+    const list_response *page = list_after(f, NULL);
+    assert_true(page->gap);
+    assert_int_equal(page->n_events, 1);
+    assert_int_equal(page->events[0]->ledger->seq, 1);
+    const struct damage *damage = applier_take_damage(f->applier);
+    assert_non_null(damage);
+    assert_string_equal(damage->player, ""); /* Nothing says that her ledger is wrong. */
+    buf_deinit(&value);
+}
+
+/* What has no room comes with the next page, and so does the gap before it. */
+static void a_page_has_so_many_bytes(void **state)
+{
+    struct fixture *f = *state;
+    const list_response *page = NULL;
+    uint32_t told = 0, pages = 0;
+    char reason[LIMIT_REASON_BYTES + 1] = "", player[101] = "";
+
+    memset(reason, 'r', sizeof reason - 1);
+    memset(player, 'p', sizeof player - 1);
+    for (int i = 0; i < 1000; i++) {
+        Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+        Holdfast__V1__CurrencyAmount gold = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+        Holdfast__V1__CurrencyAmount *amounts[] = { &gold };
+        gold.currency = text_lend("gold");
+        gold.amount = 1;
+        request.player_id = player;
+        request.op_id = fixture_op_id(f);
+        request.authority = text_lend("unheld");
+        request.reason = reason;
+        request.currencies = amounts;
+        request.n_currencies = 1;
+        assert_non_null(fixture_mutate(f, METHOD_GRANT, &request.base));
+        arena_reset(&f->arena);
+    }
+    do {
+        page = list_after(f, page);
+        assert_true(page->n_events > 0);
+        assert_in_range(holdfast__internal__v1__list_shard_events_response__get_packed_size(page),
+                        1, 300 * 1024);
+        for (size_t i = 0; i < page->n_events; i++)
+            assert_int_equal(page->events[i]->ledger->seq, ++told);
+        pages++;
+    } while (page->more);
+    assert_int_equal(told, 1000);
+    assert_true(pages > 1);
+}
+
 static void pages_have_each_event_once_and_in_order(void **state)
 {
     struct fixture *f = *state;
@@ -334,9 +546,7 @@ static void an_event_that_cannot_be_read_is_a_gap_and_is_replaced(void **state)
         assert_non_null(fixture_grant(f, "ann", "unheld", 1));
     place = (struct event_place){ f->epoch, f->counter - 1, 0 };
     event_row_key(&key, &place);
-    state_begin(applier_state(f->applier));
-    state_put(applier_state(f->applier), row_key_slice(&key), SLICE_LITERAL("\x01\x02"));
-    state_commit(applier_state(f->applier));
+    spoil(f, &key, SLICE_LITERAL("\x01\x02"));
     const list_response *page = list_after(f, NULL);
     assert_true(page->gap);
     assert_int_equal(page->n_events, 2);
@@ -391,6 +601,13 @@ int main(void)
         FIXTURE_TEST(an_edge_that_changes_is_an_event),
         FIXTURE_TEST(a_version_of_a_definition_is_an_event_of_one_shard),
         FIXTURE_TEST(filters_leave_out_and_the_place_goes_on),
+        FIXTURE_TEST(a_page_that_filters_goes_on_behind_its_last_event),
+        FIXTURE_TEST(an_entity_is_one_alone),
+        FIXTURE_TEST(what_a_ledgers_event_tells_is_its_entry),
+        FIXTURE_TEST(a_grants_event_is_small),
+        FIXTURE_TEST(an_event_whose_entry_cannot_be_read_is_a_gap),
+        FIXTURE_TEST(an_event_of_another_entry_is_a_gap),
+        FIXTURE_TEST(a_page_has_so_many_bytes),
         FIXTURE_TEST(pages_have_each_event_once_and_in_order),
         FIXTURE_TEST(what_is_too_old_goes_and_readers_are_told),
         FIXTURE_TEST(what_is_too_many_goes_a_page_at_a_time),

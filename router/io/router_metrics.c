@@ -243,7 +243,13 @@ static double read_http_refused(void *context)
     X(gauge,   in_flight,                   router_in_flight(metrics->options.router),             \
       "Calls admitted and not answered yet.")                                                      \
     X(gauge,   incident_watches,               metrics->options.router->watch_count,                  \
+      "Streams of incidents that are open.")                                                       \
+    X(gauge,   event_streams,               metrics->options.router->subscriber_count,             \
       "Streams of events that are open.")                                                          \
+    X(counter, events_streamed_total,       metrics->options.router->events_streamed,              \
+      "Events told by streams.")                                                                   \
+    X(counter, event_gaps_total,            metrics->options.router->event_gaps,                   \
+      "Gaps told by streams: events that were gone, or could not be read.")                        \
     X(gauge,   links_ready,                 metrics->links ? node_links_ready(metrics->links) : 0, \
       "Nodes with a working link.")                                                                \
     X(gauge,   nodes_known,                 metrics->links ? node_links_count(metrics->links) : 0, \

@@ -7,24 +7,16 @@
  * for: nothing is left out, nothing comes twice.
  */
 #include <inttypes.h>
-#include <string.h>
 
-#include "holdfast/internal/v1/node.pb-c.h"
-#include "holdfast/v1/events.pb-c.h"
 #include "idl/error_code.h"
-#include "router/core/event_cursor.h"
 #include "router/core/refusal.h"
 #include "router/rpc/caller.h"
+#include "router/rpc/event_ask.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/router_state.h"
-#include "runtime/base/check.h"
-#include "runtime/base/hex.h"
-#include "runtime/codec/proto_codec.h"
 
 #define PAGE_SIZE_MAX     1000u
 #define PAGE_SIZE_DEFAULT 200u
-#define KINDS_MAX         16u
-#define PREFIX_MAX        128u
 #define POLL_MS_MAX       2000u
 #define WINDOW            64u /* Shards that are asked at once. */
 #define RETRY_MS          100u
@@ -43,11 +35,12 @@ struct poll_part {
 /* In the request's arena. */
 struct poll {
     struct request *request;
-    const Holdfast__V1__PollRequest *message;
+    struct event_ask ask;
     uint32_t page_size;
     uint32_t each; /* Events that one shard is asked for. */
     struct event_cursor cursor;
-    struct poll_part *parts; /* By shard. */
+    struct poll_part *parts;          /* By shard. */
+    uint32_t first_shard, last_shard; /* Those that are asked. */
     uint32_t next_shard, open, answered;
     uint64_t deadline_ms;
     Holdfast__V1__PollResponse response;
@@ -56,7 +49,7 @@ struct poll {
 /* ---- the end ---- */
 static void cancel_open(struct poll *poll)
 {
-    for (uint32_t i = 0; i < poll->next_shard; i++) {
+    for (uint32_t i = poll->first_shard; i < poll->next_shard; i++) {
         if (poll->parts[i].open)
             caller_cancel(&poll->parts[i].call);
         poll->parts[i].open = false;
@@ -100,13 +93,7 @@ static bool shard_take(struct poll *poll, uint32_t shard)
         return false;
     for (size_t i = 0; i < count; i++)
         response->events[response->n_events++] = said->events[i];
-    known->any = true;
-    known->life = said->life;
-    if (count < said->n_events)
-        CHECK(hex_parse(slice_from_text(said->events[count - 1]->seq), EVENT_PLACE_BYTES,
-                        known->place) == ERR_OK);
-    else
-        memcpy(known->place, said->next.data, EVENT_PLACE_BYTES);
+    event_ask_advance(said, count, known);
     if (said->gap)
         gap_add(poll, shard);
     response->more |= said->more;
@@ -127,6 +114,8 @@ static void reply(struct poll *poll)
         arena_alloc(arena, shards * sizeof *response->unreachable_shards);
     for (uint32_t i = 0; i < shards; i++) {
         uint32_t shard = (first + i) % shards;
+        if (shard < poll->first_shard || shard > poll->last_shard)
+            continue;
         if (poll->parts[shard].said == NULL) {
             response->unreachable_shards[response->n_unreachable_shards++] = shard;
         } else if (!shard_take(poll, shard) && all) {
@@ -142,40 +131,23 @@ static void reply(struct poll *poll)
 /* ---- asking the shards ---- */
 static void ask_on(struct poll *poll);
 
-/* What can be carried on with: places as they must be. */
-static bool is_sound(const shard_page *said)
-{
-    uint8_t place[EVENT_PLACE_BYTES];
-    bool sound = said->next.len == EVENT_PLACE_BYTES;
-
-    for (size_t i = 0; i < said->n_events && sound; i++)
-        sound =
-            hex_parse(slice_from_text(said->events[i]->seq), EVENT_PLACE_BYTES, place) == ERR_OK;
-    return sound;
-}
-
 /* False: the request has failed. */
 static bool part_take(struct poll_part *part, struct slice body)
 {
     struct poll *poll = part->poll;
-    struct codec_scope scope = { .arena = poll->request->arena };
-    ProtobufCMessage *message;
     Holdfast__V1__ErrorDetail detail;
 
     if (!request_hold(poll->request, body.size, &detail)) {
         fail(poll, &detail);
         return false;
     }
-    /* The message's bytes live on in the arena: `body` is gone after this call. */
-    if (proto_decode(&holdfast__internal__v1__list_shard_events_response__descriptor,
-                     arena_copy(poll->request->arena, body), &scope, &message) != ERR_OK ||
-        !is_sound((const shard_page *)(const void *)message)) {
+    part->said = event_ask_decode(body, poll->request->arena);
+    if (part->said == NULL) {
         refusal_make(poll->request->arena, &detail, CODE(INTERNAL),
                      "the answer of shard %" PRIu32 " cannot be read", part->call.shard);
         fail(poll, &detail);
         return false;
     }
-    part->said = (const shard_page *)(const void *)message;
     poll->answered++;
     return true;
 }
@@ -190,7 +162,7 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
     poll->open--;
     if (result->detail == NULL && !part_take(part, result->body))
         return;
-    if (poll->open > 0 || poll->next_shard < poll->cursor.shard_count) {
+    if (poll->open > 0 || poll->next_shard <= poll->last_shard) {
         ask_on(poll);
     } else if (poll->answered == 0) {
         refusal_make(poll->request->arena, &detail, CODE(UNAVAILABLE), "no shard answered in time");
@@ -201,32 +173,11 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
     }
 }
 
-static struct slice request_bytes(struct poll *poll, uint32_t shard)
-{
-    Holdfast__Internal__V1__ListShardEventsRequest ask =
-        HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_REQUEST__INIT;
-    struct event_known *known = &poll->cursor.known[shard];
-
-    ask.shard = shard;
-    ask.kinds = poll->message->kinds;
-    ask.n_kinds = poll->message->n_kinds;
-    ask.entity_prefix = poll->message->entity_prefix;
-    ask.limit = poll->each;
-    if (known->any) {
-        ask.life = known->life;
-        ask.after = (ProtobufCBinaryData){ EVENT_PLACE_BYTES, known->place };
-    }
-    size_t size = holdfast__internal__v1__list_shard_events_request__get_packed_size(&ask);
-    uint8_t *body = arena_alloc(poll->request->arena, size + 1);
-    return (struct slice){ body,
-                           holdfast__internal__v1__list_shard_events_request__pack(&ask, body) };
-}
-
 static void ask_on(struct poll *poll)
 {
     const struct router *router = poll->request->router;
 
-    while (poll->next_shard < poll->cursor.shard_count && poll->open < WINDOW) {
+    while (poll->next_shard <= poll->last_shard && poll->open < WINDOW) {
         uint32_t shard = poll->next_shard++;
         struct poll_part *part = &poll->parts[shard];
         part->poll = poll;
@@ -238,7 +189,8 @@ static void ask_on(struct poll *poll)
             .deadline_ms = poll->deadline_ms,
             .started_ns = loop_clock_ns(),
             .trace = poll->request->trace.trace_id,
-            .body = request_bytes(poll, shard),
+            .body = event_ask_encode(&poll->ask, shard, poll->each, &poll->cursor.known[shard],
+                                     poll->request->arena),
             .done = shard_answered,
             .user = part,
         };
@@ -248,38 +200,40 @@ static void ask_on(struct poll *poll)
 }
 
 /* ---- the beginning ---- */
-static bool check_number(struct request *request, const char *field, const char *limit,
-                         uint64_t given)
-{
-    Holdfast__V1__ErrorDetail detail;
-    const char *value = arena_printf(request->arena, "%" PRIu64, given);
 
-    refusal_make_field(request->arena, &detail,
-                       &(struct refusal_field){ field, limit, slice_from_text(value) },
-                       "a request for events past a limit");
-    request_fail(request, &detail);
-    return false;
+static err check(struct poll *poll, uint32_t page_size, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct arena *arena = poll->request->arena;
+
+    if (page_size <= PAGE_SIZE_MAX)
+        return event_ask_check(&poll->ask, arena, ret_detail);
+    const char *value = arena_printf(arena, "%" PRIu32, page_size);
+    refusal_make_field(
+        arena, ret_detail,
+        &(struct refusal_field){ "page_size", "1 to 1000, or 0", slice_from_text(value) },
+        "a request for events past a limit");
+    return ERR_INVALID;
 }
 
-/* False: refused. */
-static bool check(struct request *request, const Holdfast__V1__PollRequest *message)
+static void begin(struct poll *poll, uint32_t page_size)
 {
-    size_t prefix = strlen(message->entity_prefix);
+    struct request *request = poll->request;
+    uint32_t shard_count = poll->cursor.shard_count;
+    uint32_t only = event_ask_shard(&poll->ask, shard_count);
+    bool all = only == EVENT_ASK_ALL_SHARDS;
 
-    if (message->page_size > PAGE_SIZE_MAX)
-        return check_number(request, "page_size", "1 to 1000, or 0", message->page_size);
-    if (message->n_kinds > KINDS_MAX)
-        return check_number(request, "kinds", "at most 16", message->n_kinds);
-    for (size_t i = 0; i < message->n_kinds; i++) {
-        if (message->kinds[i] == HOLDFAST__V1__EVENT_KIND__EVENT_KIND_UNSPECIFIED ||
-            protobuf_c_enum_descriptor_get_value(&holdfast__v1__event_kind__descriptor,
-                                                 (int)message->kinds[i]) == NULL)
-            return check_number(request, arena_printf(request->arena, "kinds[%zu]", i),
-                                "a kind of events that there is", (uint64_t)message->kinds[i]);
-    }
-    if (prefix > PREFIX_MAX)
-        return check_number(request, "entity_prefix", "at most 128 bytes", prefix);
-    return true;
+    poll->first_shard = all ? 0 : only;
+    poll->last_shard = all ? shard_count - 1 : only;
+    poll->next_shard = poll->first_shard;
+    poll->page_size = page_size > 0 ? page_size : PAGE_SIZE_DEFAULT;
+    poll->each = all ? (poll->page_size + shard_count - 1) / shard_count : poll->page_size;
+    poll->parts = arena_zalloc(request->arena, shard_count * sizeof *poll->parts);
+    poll->deadline_ms =
+        loop_now_ms(request->router->options.loop) + request_time_left(request, POLL_MS_MAX);
+    holdfast__v1__poll_response__init(&poll->response);
+    request->state = poll;
+    request->cancel = on_cancel;
+    ask_on(poll);
 }
 
 void event_poll_handle(struct request *request)
@@ -289,26 +243,17 @@ void event_poll_handle(struct request *request)
     struct poll *poll = arena_zalloc(request->arena, sizeof *poll);
     Holdfast__V1__ErrorDetail detail;
 
-    if (!check(request, message))
-        return;
-    if (shard_count == 0) {
-        request_fail_text(request, CODE(UNAVAILABLE), "the router does not know the cluster yet");
-        return;
-    }
-    if (event_cursor_parse(slice_from_text(message->cursor), shard_count, request->arena,
-                           &poll->cursor, &detail) != ERR_OK) {
-        request_fail(request, &detail);
-        return;
-    }
     poll->request = request;
-    poll->message = message;
-    poll->page_size = message->page_size > 0 ? message->page_size : PAGE_SIZE_DEFAULT;
-    poll->each = (poll->page_size + shard_count - 1) / shard_count;
-    poll->parts = arena_zalloc(request->arena, shard_count * sizeof *poll->parts);
-    poll->deadline_ms =
-        loop_now_ms(request->router->options.loop) + request_time_left(request, POLL_MS_MAX);
-    holdfast__v1__poll_response__init(&poll->response);
-    request->state = poll;
-    request->cancel = on_cancel;
-    ask_on(poll);
+    poll->ask = (struct event_ask){ message->kinds, message->n_kinds, message->entity_prefix,
+                                    message->entity };
+    if (check(poll, message->page_size, &detail) != ERR_OK) {
+        request_fail(request, &detail);
+    } else if (shard_count == 0) {
+        request_fail_text(request, CODE(UNAVAILABLE), "the router does not know the cluster yet");
+    } else if (event_cursor_parse(slice_from_text(message->cursor), shard_count, request->arena,
+                                  &poll->cursor, &detail) != ERR_OK) {
+        request_fail(request, &detail);
+    } else {
+        begin(poll, message->page_size);
+    }
 }

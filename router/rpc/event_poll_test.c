@@ -16,6 +16,7 @@
 #include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
+#include "runtime/cluster/placement.h"
 
 #define SHARDS     4u
 #define LIFE       7u
@@ -26,6 +27,8 @@ struct fixture {
     struct plain_router plain;
     uint32_t first; /* Of the calls to nodes: that to shard 0. */
     Holdfast__V1__PollResponse *page;
+    const char *entity; /* That the next Poll is about; NULL: all. */
+    const char *prefix; /* Likewise. */
 };
 
 static void reply(struct request *request, const ProtobufCMessage *response)
@@ -64,6 +67,10 @@ static void poll(struct fixture *f, uint32_t page_size, uint32_t wait_ms)
     Holdfast__V1__PollRequest message = HOLDFAST__V1__POLL_REQUEST__INIT;
 
     message.page_size = page_size;
+    if (f->entity != NULL)
+        message.entity = text_lend(f->entity);
+    if (f->prefix != NULL)
+        message.entity_prefix = text_lend(f->prefix);
     if (f->page != NULL)
         message.cursor = f->page->next_cursor;
     f->page = NULL;
@@ -183,6 +190,61 @@ static void what_has_no_room_is_told_in_the_next_page(void **state)
     assert_false(f->page->more);
 }
 
+/* And of the others the cursor says what it said before. */
+static void one_players_events_are_asked_of_one_shard(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t shard = shard_of_entity(SLICE_LITERAL("player:noor"), SHARDS);
+    Holdfast__Internal__V1__ListShardEventsRequest *asked = NULL;
+
+    f->entity = "player:noor";
+    poll(f, 100, 5000);
+    assert_int_equal(f->plain.fake.call_count, 1);
+    (void)call_of(f, shard, &asked);
+    assert_string_equal(asked->entity, "player:noor");
+    assert_int_equal(asked->limit, 100);
+    holdfast__internal__v1__list_shard_events_request__free_unpacked(asked, NULL);
+    shard_says(f, shard, 0, (struct said){ 1, 2, false, false });
+    assert_int_equal(f->ask.answers, 1);
+    assert_int_equal(f->page->n_events, 2);
+    assert_int_equal(f->page->n_unreachable_shards, 0);
+    f->entity = NULL;
+    poll(f, 100, 5000);
+    assert_int_equal(f->plain.fake.call_count, 1 + SHARDS);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, i, i == shard ? 2 : 0, (struct said){ 3, 3, false, false });
+    assert_int_equal(f->page->n_events, SHARDS);
+}
+
+static void definitions_are_asked_of_all_shards(void **state)
+{
+    struct fixture *f = *state;
+
+    f->entity = "definition:collection/favorites";
+    poll(f, 100, 5000);
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, i, 0, (struct said){ 0 });
+    assert_int_equal(f->ask.answers, 1);
+}
+
+static void an_entity_that_can_have_no_events_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    const char *const bad[] = { "noor", "player:", "definition", "Player:noor" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        f->entity = bad[i];
+        poll(f, 100, 5000);
+        assert_int_equal(f->ask.code, CODE(INVALID_ARGUMENT));
+    }
+    f->entity = "player:noor";
+    f->prefix = "player:";
+    poll(f, 100, 5000);
+    assert_int_equal(f->ask.code, CODE(INVALID_ARGUMENT));
+    assert_int_equal(f->plain.fake.call_count, 0);
+}
+
 static bool is_answered(void *user)
 {
     return ((const struct fixture *)user)->ask.answers > 0;
@@ -250,6 +312,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         POLL_TEST(a_page_has_the_events_of_all_shards_and_the_next_one_goes_on),
         POLL_TEST(what_has_no_room_is_told_in_the_next_page),
+        POLL_TEST(one_players_events_are_asked_of_one_shard),
+        POLL_TEST(definitions_are_asked_of_all_shards),
+        POLL_TEST(an_entity_that_can_have_no_events_is_refused),
         POLL_TEST(a_shard_that_is_silent_keeps_its_place),
         POLL_TEST(no_answer_at_all_is_an_error),
         POLL_TEST(a_caller_that_goes_away_asks_no_longer),

@@ -47,7 +47,8 @@ void mint_then(struct request *request, handle_fn *handle);
 METHOD_TABLE(HANDLER_EXTERN)
 #undef HANDLER_EXTERN
 
-/* Ends every stream of events as UNAVAILABLE: the router stops. */
+/* Ends every stream as UNAVAILABLE: the router stops. */
 void admin_watch_incidents_end_all(struct router *router);
+void event_subscribe_end_all(struct router *router);
 
 #endif

@@ -5,6 +5,7 @@
 #include "router/core/refusal.h"
 #include "router/core/scatter.h"
 #include "router/rpc/count_gather.h"
+#include "router/rpc/event_feed.h"
 #include "router/rpc/top_gather.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/mint_book.h"
@@ -25,12 +26,14 @@ void router_init(struct router *router, const struct router_options *options)
     router->large = large_reads_new();
     router->counts = counts_new(router);
     router->tops = tops_new(router);
+    router->event_feed = event_feed_new(router);
     admission_init(&router->admission, options->in_flight_max);
 }
 
 void router_deinit(struct router *router)
 {
-    CHECK(router->admission.in_flight == 0 && router->watch_count == 0);
+    CHECK(router->admission.in_flight == 0 && router->watch_count == 0 &&
+          router->subscriber_count == 0);
     buf_deinit(&router->scratch);
     rate_table_free(router->players);
     rate_table_free(router->registrations);
@@ -39,6 +42,7 @@ void router_deinit(struct router *router)
     large_reads_free(router->large);
     counts_free(router->counts);
     tops_free(router->tops);
+    event_feed_free(router->event_feed);
 }
 
 uint32_t router_in_flight(const struct router *router)
@@ -303,4 +307,5 @@ void router_end_streams(struct router *router)
 {
     router->streams_ended = true;
     admin_watch_incidents_end_all(router);
+    event_subscribe_end_all(router);
 }

@@ -87,8 +87,12 @@ struct router {
     uint64_t foreign_incarnations;  /* Requests refused: another key registered what they name. */
     uint64_t random;                /* For traces. */
     struct buf scratch;             /* For one encoding at a time, within one callback. */
-    struct incident_watch *watches; /* Streams of events: admin_watch_incidents.c. */
+    struct incident_watch *watches; /* Streams of incidents: admin_watch_incidents.c. */
     uint32_t watch_count;
+    struct event_feed *event_feed;
+    struct event_subscriber *subscribers; /* Streams of events: event_subscribe.c. */
+    uint32_t subscriber_count;
+    uint64_t events_streamed, event_gaps; /* Told by them. */
     bool streams_ended;
     bool draining; /* New requests are refused as UNAVAILABLE. */
 };

@@ -5,10 +5,11 @@
  * it (apply), in batches as a shard does them. A checkpoint runs every CHECKPOINT_EVERY grants,
  * outside the clock.
  *
- *   apply_bench [operations] [players] [gold | item] [totals | bare]
+ *   apply_bench [operations] [players] [gold | item] [totals | bare] [events | none]
  *
  * "item": each grant mints an item too. "bare": without the running totals of the audit
- * (node/core/goods/audit.c), which a shard always keeps: what they cost is the difference.
+ * (node/core/goods/audit.c), which a shard always keeps: what they cost is the difference. "none":
+ * under the apply version before there were events (node/core/handler/event.h), likewise.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "node/core/apply/apply.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/entry/start.h"
+#include "node/core/handler/event.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 
@@ -40,6 +42,7 @@ struct bench {
     uint64_t prepare_ns;
     uint64_t apply_ns;
     bool items;
+    uint32_t apply_version;
 };
 
 static uint64_t now_ns(void)
@@ -120,7 +123,7 @@ static void begin(struct bench *bench)
     struct start start = {
         .membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } },
         .generation = 1,
-        .apply_version = APPLY_VERSION,
+        .apply_version = bench->apply_version,
     };
     Holdfast__V1__CurrencyPolicy gold = HOLDFAST__V1__CURRENCY_POLICY__INIT;
     Holdfast__V1__CurrencyPolicy *currencies[] = { &gold };
@@ -235,6 +238,8 @@ int main(int argc, char **argv)
     struct state_stats stats;
     char token[TOKEN_TEXT_SIZE];
 
+    bench.apply_version =
+        argc > 5 && strcmp(argv[5], "none") == 0 ? EVENT_APPLY_VERSION - 1 : APPLY_VERSION;
     begin(&bench);
     bench.items = argc > 3 && strcmp(argv[3], "item") == 0;
     if (argc > 4 && strcmp(argv[4], "bare") == 0)

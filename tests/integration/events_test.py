@@ -99,6 +99,11 @@ class EventsTest(EventCalls, ClusterTest):
         told = lasting(self.read(cursor, kinds=["EVENT_KIND_LEDGER", "EVENT_KIND_SESSION"],
                                  entityPrefix="player:filter-b1")[0])
         self.assertEqual(len(told), 2)
+        told = self.read(cursor, entity="player:filter-a1")[0]
+        self.assertEqual([event["entity"] for event in told], ["player:filter-a1"] * 2)
+        self.assertEqual(self.read(cursor, entity="player:filter-a")[0], [])
+        told = self.read(cursor, entity="definition:currency/pearls")[0]
+        self.assertEqual([event["kind"] for event in told], ["definition"])
         shown = subprocess.run([BIN / "holdfast", "events", "tail", "--kind", "session", "--prefix", "player:filter-",
                                 "--endpoint", self.cluster.endpoint, "-o", "json"],
                                capture_output=True, text=True, timeout=60, check=True).stdout
@@ -127,6 +132,9 @@ class EventsTest(EventCalls, ClusterTest):
             self.assertEqual(error.field, "cursor")
         self.assertEqual(self.refused("INVALID_ARGUMENT", self.poll, pageSize=1001).field, "page_size")
         self.assertEqual(self.refused("INVALID_ARGUMENT", self.poll, entityPrefix="x" * 129).field, "entity_prefix")
+        self.assertEqual(self.refused("INVALID_ARGUMENT", self.poll, entity="filter").field, "entity")
+        self.assertEqual(self.refused("INVALID_ARGUMENT", self.poll, entity="player:a", entityPrefix="player:").field,
+                         "entity")
         self.assertEqual(self.refused("INVALID_ARGUMENT", self.poll, kinds=["EVENT_KIND_UNSPECIFIED"]).field, "kinds[0]")
 
 

@@ -1,9 +1,7 @@
 """Incidents as a stream: as they happen, through nodes that die, slow readers and a stopping router."""
 
-import http.client
 import json
 import signal
-import socket
 import statistics
 import struct
 import subprocess
@@ -13,65 +11,14 @@ import unittest
 
 from client import RpcError, uuid7
 from cluster import BIN, SANITIZED, ClusterTest, wait_for
+from stream import Stream
 
 LATENCIES = 40
-END_OF_STREAM = 2
-
-
-class Stream:
-    """WatchIncidents as Connect streams it over HTTP/1.1, read by a thread of its own."""
-
-    def __init__(self, cluster, cursor="", reads=True, buffer_bytes=0):
-        self.conn = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=120)
-        if buffer_bytes:  # Before the connection is made, or the window is not bound by it.
-            self.conn.sock = socket.socket()
-            self.conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
-            self.conn.sock.settimeout(120)
-            self.conn.sock.connect(("127.0.0.1", cluster.port))
-        message = json.dumps({"cursor": cursor, "heartbeatMs": 1000}).encode()
-        self.conn.request("POST", "/holdfast.v1.AdminService/WatchIncidents",
-                          struct.pack(">BI", 0, len(message)) + message,
-                          {"content-type": "application/connect+json"})
-        self.answer = self.conn.getresponse()
-        self.messages = []  # (arrived, message)
-        self.end = None     # The last envelope; {}: it broke off.
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        if reads:
-            self.thread.start()
-
-    def read(self):
-        try:
-            while self.end is None:
-                flags, size = struct.unpack(">BI", self.exactly(5))
-                message = json.loads(self.exactly(size))
-                if flags & END_OF_STREAM:
-                    self.end = message
-                else:
-                    self.messages.append((time.monotonic(), message))
-        except (OSError, http.client.HTTPException, EOFError, ValueError, AttributeError):
-            self.end = self.end or {}
-
-    def exactly(self, size):
-        data = self.answer.read(size)
-        if len(data) != size:
-            raise EOFError
-        return data
-
-    def incidents(self):
-        return [incident for _, message in self.messages for incident in message.get("incidents", [])]
-
-    def cursor(self):
-        return self.messages[-1][1]["nextCursor"]
-
-    def close(self):
-        self.conn.sock.shutdown(socket.SHUT_RDWR)
-        self.thread.join()
-        self.conn.close()
 
 
 class IncidentsStream(ClusterTest):
-    def watch(self, **options):
-        stream = Stream(self.cluster, **options)
+    def watch(self, cursor="", **options):
+        stream = Stream(self.cluster, "AdminService/WatchIncidents", {"cursor": cursor}, **options)
         self.addCleanup(lambda: stream.thread.is_alive() and stream.close())
         return stream
 
@@ -117,7 +64,7 @@ class IncidentsStream(ClusterTest):
         second = self.watch(cursor=first.cursor())
         for op_id in missed:
             self.arrival(second, op_id)
-        told = [(e["replicaId"], e["number"]) for e in first.incidents() + second.incidents()]
+        told = [(e["replicaId"], e["number"]) for e in first.told("incidents") + second.told("incidents")]
         self.assertEqual(len(told), len(set(told)), "an incident was told twice")
         page = self.client.call("AdminService/ListIncidents", {"cursor": second.cursor()})
         self.assertEqual(page.get("incidents", []), [], "the cursors of both methods are the same")
@@ -138,14 +85,14 @@ class IncidentsStream(ClusterTest):
         def from_node():
             self.duplicate()
             return any(e["replicaId"] == replica and e["number"] == "1"
-                       for e in stream.incidents()[before:])
-        before = len(stream.incidents())
+                       for e in stream.told("incidents")[before:])
+        before = len(stream.told("incidents"))
         wait_for("its shards to have come back to it, and an incident", from_node, every_s=0.2)
         gaps = [gap for _, message in stream.messages for gap in message.get("gaps", [])]
         self.assertNotIn(replica, stream.messages[-1][1].get("unreachable", []))
         self.assertIsNone(stream.end)
         # Its first life told something, unless it owned nothing that was hit.
-        told = any(e["replicaId"] == replica for e in stream.incidents()[:before])
+        told = any(e["replicaId"] == replica for e in stream.told("incidents")[:before])
         self.assertTrue(not told or any(gap["replicaId"] == replica for gap in gaps))
 
     def test_a_slow_reader_learns_how_much_it_missed(self):
@@ -161,7 +108,7 @@ class IncidentsStream(ClusterTest):
         def heard():
             if stream.end is not None:
                 return "it was closed"
-            return any(e["opId"] == op_id for e in stream.incidents())
+            return any(e["opId"] == op_id for e in stream.told("incidents"))
         wait_for("the reader to have caught up", heard)
         reached, missed = {}, 0
         if stream.end is not None:  # Closed for reading too slowly: it goes on with its cursor.

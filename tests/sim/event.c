@@ -43,12 +43,13 @@ void event_free_all(struct sim *sim)
 /* ---- requests ---- */
 void event_wish_of(const struct sim *sim, const struct sim_op *op, struct event_wish *ret_wish)
 {
-    static const char *const prefixes[] = { "", "", "player:", "player:p1", "definition:" };
+    static const char *const prefixes[] = { "", "", "player:", "player:p1", "definition:", "" };
     const struct shard_events *shard =
         sim->event_log != NULL ? &sim->event_log->shards[op->player] : NULL;
 
     *ret_wish = (struct event_wish){
         .prefix = prefixes[op->twist % ARRAY_SIZE(prefixes)],
+        .entity = op->twist % ARRAY_SIZE(prefixes) == 5 ? "player:p1" : "",
         .limit = 1 + op->amount % 20,
         .ledgers = op->others[1] % 5 == 1 || op->others[1] % 5 == 2,
         .sessions = op->others[1] % 5 == 2 || op->others[1] % 5 == 3,
@@ -102,7 +103,7 @@ static void want(struct wanted *wanted, const struct event_seen *event)
 static void want_of_player(struct wanted *wanted, uint32_t number, Holdfast__V1__EventKind kind,
                            uint64_t told, bool flag)
 {
-    struct event_seen event = { .kind = kind, .number = told, .flag = flag };
+    struct event_seen event = { .kind = kind, .player = number, .number = told, .flag = flag };
     char entity[32];
 
     player_entity(number, entity);
@@ -253,11 +254,12 @@ static bool is_same(const struct event_seen *a, const struct event_seen *b)
            strcmp(a->entity, b->entity) == 0;
 }
 
-static bool meet(struct wanted *wanted, const struct event_seen *event)
+static bool meet(struct wanted *wanted, struct event_seen *event)
 {
     for (uint32_t i = 0; i < wanted->count; i++) {
         if (!wanted->met[i] && is_same(&wanted->list[i], event)) {
             wanted->met[i] = true;
+            event->player = wanted->list[i].player;
             return true;
         }
     }

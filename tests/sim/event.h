@@ -22,6 +22,7 @@ struct event_wish {
     bool has_after;
     bool ledgers, sessions; /* Of these kinds alone. */
     const char *prefix;
+    const char *entity; /* Of it alone; empty: of all. */
     uint32_t limit;
 };
 void event_wish_of(const struct sim *sim, const struct sim_op *op, struct event_wish *ret_wish);

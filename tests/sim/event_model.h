@@ -13,6 +13,7 @@ struct event_seen {
     struct event_place place;
     Holdfast__V1__EventKind kind;
     char entity[64];
+    uint32_t player; /* Of LEDGER. */
     uint64_t number; /* Of the ledger's entry, the fence, the ver, the version. */
     bool flag;       /* Favorited, started, deleted. */
 };

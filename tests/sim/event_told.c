@@ -4,6 +4,7 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/hex.h"
 #include "tests/sim/event_model.h"
 
@@ -36,8 +37,37 @@ static bool passes(const list_request *request, const struct event_seen *event)
 
     for (size_t i = 0; i < request->n_kinds; i++)
         kind |= request->kinds[i] == event->kind;
+    if (request->entity[0] != '\0' && strcmp(event->entity, request->entity) != 0)
+        return false;
     return kind &&
            strncmp(event->entity, request->entity_prefix, strlen(request->entity_prefix)) == 0;
+}
+
+/* What the entry of the ledger says, which the event's row does not. */
+static bool is_as_its_entry(const struct told *t, const Holdfast__V1__Event *event,
+                            const struct event_seen *seen)
+{
+    const struct player_model *player = &t->sim->oracle->players[seen->player];
+    const Holdfast__V1__LedgerEvent *told = event->ledger;
+
+    if (seen->kind != KIND(LEDGER))
+        return true;
+    if (seen->number == 0 || seen->number > player->entry_count)
+        return false;
+    const struct entry_model *entry = &player->entries[seen->number - 1];
+    uint32_t changed = 0;
+    bool alike = (int)told->kind == entry->kind && told->refers_to == entry->refers_to &&
+                 told->items == entry->item_count &&
+                 hash_u64(slice_from_text(event->op_id)) == entry->op_hash;
+    for (size_t i = 0; i < told->n_changes; i++) {
+        const Holdfast__V1__LedgerChange *change = told->changes[i];
+        uint32_t currency = model_currency(change->currency);
+        changed |= 1u << currency;
+        alike &= change->amount == entry->amounts[currency] &&
+                 change->balance_after == entry->balances[currency] &&
+                 change->reserved == entry->reserved[currency];
+    }
+    return alike && changed == entry->changed;
 }
 
 static void check_event(const struct told *t, const Holdfast__V1__Event *event,
@@ -56,6 +86,9 @@ static void check_event(const struct told *t, const Holdfast__V1__Event *event,
     else if (event->kind != seen->kind || number != seen->number || flag != seen->flag ||
              strcmp(event->entity, seen->entity) != 0 || event->at_ms != (int64_t)seen->at_ms)
         told_fail(t, "an event is told otherwise than it was written", number, seen->number);
+    else if (!is_as_its_entry(t, event, seen))
+        told_fail(t, "an event tells another entry of the ledger than its own", number,
+                  seen->number);
 }
 
 /* Whether what the reader knows ends before something that was gone then. */

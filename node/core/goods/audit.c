@@ -33,6 +33,7 @@ void audit_row(void *context, struct slice key, struct slice before, struct slic
 
     if (key.data[0] == TABLE_EVENT) {
         auditor->meta->events.count += after.size > 0;
+        auditor->meta->events.written += after.size > 0;
         auditor->meta->events.count -= before.size > 0 && auditor->meta->events.count > 0;
     } else if (key.data[0] == TABLE_NOTE && key.data[1] == NOTE_SETTLED) {
         settled_told(auditor, before.size > 0 ? before : after, after.size > 0 ? 1 : -1);

@@ -108,34 +108,6 @@ static void history_append(struct apply_context *context, const struct ledger_en
     }
 }
 
-static void event_append(struct apply_context *context, const struct ledger_entry *entry)
-{
-    Holdfast__V1__LedgerEvent event = HOLDFAST__V1__LEDGER_EVENT__INIT;
-    struct arena *arena = context->arena;
-
-    if (context->version < EVENT_APPLY_VERSION)
-        return;
-    event.seq = context->player->ledger_seq;
-    event.kind = entry->kind;
-    event.n_changes = entry->change_count;
-    event.changes =
-        arena_messages(arena, &holdfast__v1__ledger_change__descriptor, entry->change_count);
-    for (uint32_t i = 0; i < entry->change_count; i++) {
-        const struct ledger_change *change = &entry->changes[i];
-        event.changes[i]->currency = arena_text(arena, change->currency);
-        event.changes[i]->amount = change->amount;
-        event.changes[i]->balance_after = change->balance_after;
-        event.changes[i]->reserved = change->reserved;
-        event.changes[i]->reserved_after = change->reserved_after;
-    }
-    event.reason = arena_text(arena, entry->reason);
-    event.refers_to = entry->refers_to;
-    event.items = entry->item_count;
-    event.items_taken = entry->items_taken;
-    event_add(context, HOLDFAST__V1__EVENT_KIND__EVENT_KIND_LEDGER, context->player->entity,
-              &event.base);
-}
-
 void ledger_append(struct apply_context *context, const struct ledger_entry *entry)
 {
     struct player *player = context->player;
@@ -154,7 +126,7 @@ void ledger_append(struct apply_context *context, const struct ledger_entry *ent
     row_key_ledger(&key, player->entity, player->ledger_seq);
     state_put(context->state, row_key_slice(&key), buf_slice(row));
     history_append(context, entry);
-    event_append(context, entry);
+    event_add_entry(context, player->ledger_seq);
 }
 
 err ledger_row_find(struct state *state, struct slice entity, uint64_t seq, struct need *need,

@@ -13,7 +13,11 @@
 /* Since which apply version there are events. */
 #define EVENT_APPLY_VERSION 7u
 
-/* `body`: the message of that kind. Uses context->scratch. Does nothing below that version. */
+/* That the ledger of context->player has the entry `seq`, which is written by this entry of the log
+ * too, and never again: its row tells the rest (node/core/goods/ledger_event.h). Uses
+ * context->scratch. Does nothing below that version. */
+void event_add_entry(struct apply_context *context, uint64_t seq);
+/* The same of what no row keeps as it was. `body`: the message of that kind. */
 void event_add(struct apply_context *context, Holdfast__V1__EventKind kind, struct slice entity,
                const ProtobufCMessage *body);
 

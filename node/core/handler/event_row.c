@@ -11,7 +11,7 @@
 
 #define ROW_VERSION 1u
 
-/* What each kind's body is. */
+/* What each kind's body is; NULL: of a kind that this program does not know. */
 static const ProtobufCMessageDescriptor *body_of(Holdfast__V1__EventKind kind)
 {
     switch ((int)kind) {
@@ -77,14 +77,23 @@ err event_key_parse(struct slice key, struct event_place *ret_place)
 }
 
 /* ---- values ---- */
+static bool is_of_ledger(const struct event_row *row)
+{
+    return row->kind == HOLDFAST__V1__EVENT_KIND__EVENT_KIND_LEDGER;
+}
+
 void event_row_encode(const struct event_row *row, struct buf *out)
 {
     buf_put_u8(out, ROW_VERSION);
     buf_put_u8(out, (uint8_t)row->kind);
-    buf_put_u64(out, row->at_ms);
-    buf_put_u64(out, row->owner);
-    buf_put_bytes(out, row->entity);
-    buf_put_bytes(out, row->op_id);
+    buf_put_compact(out, row->at_ms);
+    buf_put_short(out, row->entity);
+    if (is_of_ledger(row)) {
+        buf_put_compact(out, row->ledger_seq);
+        return;
+    }
+    buf_put_compact(out, row->owner);
+    buf_put_short(out, row->op_id);
     buf_append(out, row->body.data, row->body.size);
 }
 
@@ -98,18 +107,31 @@ bool event_row_is_lost(const struct event_row *row)
     return row->kind == HOLDFAST__V1__EVENT_KIND__EVENT_KIND_UNSPECIFIED;
 }
 
+static struct slice read_short(struct reader *reader, size_t size_max)
+{
+    size_t size = read_u8(reader);
+
+    reader->bad |= size > size_max;
+    return read_raw(reader, size);
+}
+
 err event_row_decode(struct slice value, struct event_row *ret_row)
 {
     struct reader reader = reader_from(value);
-    struct event_row row;
+    struct event_row row = { 0 };
     bool known = read_u8(&reader) == ROW_VERSION;
 
     row.kind = (Holdfast__V1__EventKind)read_u8(&reader);
-    row.at_ms = read_u64(&reader);
-    row.owner = read_u64(&reader);
-    row.entity = read_bytes(&reader, EVENT_ENTITY_MAX);
-    row.op_id = read_bytes(&reader, OP_ID_BYTES_MAX);
-    row.body = read_raw(&reader, reader_left(&reader));
+    row.at_ms = read_compact(&reader);
+    row.entity = read_short(&reader, EVENT_ENTITY_MAX);
+    if (is_of_ledger(&row)) {
+        row.ledger_seq = read_compact(&reader);
+        reader.bad |= row.ledger_seq == 0;
+    } else {
+        row.owner = read_compact(&reader);
+        row.op_id = read_short(&reader, OP_ID_BYTES_MAX);
+        row.body = read_raw(&reader, reader_left(&reader));
+    }
     if (!known || reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
     if (!event_row_is_lost(&row) && row.entity.size == 0)
@@ -127,6 +149,8 @@ bool event_row_is_sound(struct arena *arena, struct slice key, struct slice valu
         return false;
     if (event_row_is_lost(&row))
         return row.body.size == 0;
+    if (is_of_ledger(&row))
+        return true; /* That its entry is there: ListShardEvents. */
     const ProtobufCMessageDescriptor *type = body_of(row.kind);
     return type != NULL && arena_unpack(arena, type, row.body) != NULL;
 }
@@ -142,11 +166,18 @@ static char *seq_text(struct arena *arena, const struct event_place *place)
     return text;
 }
 
+/* Of a ledger's entry the row has no body: an empty one is none that cannot be read. */
+static void *body_read(struct arena *arena, const struct event_row *row)
+{
+    const ProtobufCMessageDescriptor *type = body_of(row->kind);
+
+    return type != NULL ? arena_unpack(arena, type, row->body) : NULL;
+}
+
 Holdfast__V1__Event *event_tell(struct arena *arena, uint32_t shard,
                                 const struct event_place *place, const struct event_row *row)
 {
-    const ProtobufCMessageDescriptor *type = body_of(row->kind);
-    void *body = type != NULL ? arena_unpack(arena, type, row->body) : NULL;
+    void *body = body_read(arena, row);
     Holdfast__V1__Event *event = (void *)arena_message(arena, &holdfast__v1__event__descriptor);
 
     if (body == NULL)
@@ -169,6 +200,7 @@ Holdfast__V1__Event *event_tell(struct arena *arena, uint32_t shard,
     case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_LEDGER:
         event->body_case = HOLDFAST__V1__EVENT__BODY_LEDGER;
         event->ledger = body;
+        event->ledger->seq = row->ledger_seq;
         break;
     case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_SESSION:
         event->body_case = HOLDFAST__V1__EVENT__BODY_SESSION;

@@ -2,6 +2,9 @@
  * event_row: the rows of events (TABLE_EVENT): key epoch, counter (u64 big-endian), place (u32
  * big-endian), so they sort as they were committed. Written once, never changed; removed from the
  * oldest on (TrimEvents). What is outside of this file knows places and events, not rows.
+ *
+ * Each grant leaves one, and most are trimmed unread: an event of a ledger's entry says which entry
+ * it is, and no more. Entries are neither changed nor removed while the shard lives.
  */
 #ifndef NODE_CORE_HANDLER_EVENT_ROW_H
 #define NODE_CORE_HANDLER_EVENT_ROW_H
@@ -17,9 +20,11 @@
 
 struct event_row {
     uint64_t at_ms;
-    uint64_t owner; /* Of the entry's dot. */
     Holdfast__V1__EventKind kind;
-    struct slice entity, op_id;
+    struct slice entity;
+    uint64_t ledger_seq; /* Of the kind LEDGER; it has nothing of what follows. */
+    uint64_t owner;      /* Of the entry's dot. */
+    struct slice op_id;
     struct slice body; /* The message of its kind, packed. */
 };
 
@@ -37,7 +42,8 @@ NODISCARD err event_row_decode(struct slice value, struct event_row *ret_row);
 /* In place of one that cannot be read: readers are told of a gap. */
 void event_lost_encode(struct buf *out);
 bool event_row_is_lost(const struct event_row *row);
-/* As the API tells it, in the arena. NULL: its body cannot be read. */
+/* As the API tells it, in the arena; of a ledger's entry the seq alone, which ledger_event.h
+ * completes. NULL: its body cannot be read. */
 Holdfast__V1__Event *event_tell(struct arena *arena, uint32_t shard,
                                 const struct event_place *place, const struct event_row *row);
 /* Whether key, value and body can be read. */

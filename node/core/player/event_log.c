@@ -46,5 +46,6 @@ void event_log_read(struct reader *reader, struct event_log *log)
     log->events_max = read_u64(reader);
     uint8_t unlearned = read_u8(reader);
     log->unlearned = unlearned != 0;
+    log->written = 0;
     reader->bad |= unlearned > 1 || log->keep_ms == 0 || log->events_max == 0;
 }

@@ -23,8 +23,10 @@ struct event_log {
     struct event_place trimmed; /* All up to here are gone; zeros: none is. */
     uint64_t keep_ms;           /* What the retention that is defined says, or the default. */
     uint64_t events_max;
-    bool unlearned; /* Definitions came before there were events: which of them is the retention is
-                     * still to be looked for (TrimEvents). */
+    uint64_t written; /* Since the shard was loaded: for those who wait for more. In no row. */
+    /* Definitions came before there were events: which of them is the retention is still to be
+     * looked for (TrimEvents). */
+    bool unlearned;
 };
 
 /* Below 0, 0, above 0. */

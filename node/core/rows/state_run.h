@@ -1,6 +1,6 @@
 /*
- * state_run: new rows of ledger, histories, items and mail, most of which are not read before
- * they are written, as a run of bytes per table: no place in the table of rows, no list, no
+ * state_run: new rows of ledger, histories, items, mail and events, most of which are not read
+ * before they are written, as a run of bytes per table: no place in the table of rows, no list, no
  * eviction. A checkpoint freezes the run, writes it, and frees it whole. When somebody does look at
  * such a row, or ranges over them, all of the run become rows like any other first (state_unpack).
  * For state*.c alone.

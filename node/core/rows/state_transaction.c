@@ -96,6 +96,7 @@ void state_put_new(struct state *state, struct slice key, struct slice value)
 
 void state_forget(struct state *state, struct slice key)
 {
+    state_unpack(state, key);
     struct row *row = change(state, key, NULL);
 
     row->forgotten = row->unwritten;

@@ -83,7 +83,7 @@
     /* collection, window, count (inverted), target: where a tally stands in a top list. */ \
     X(RANK,        rank,        'K', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* epoch, counter (u64 big-endian), place (u32 big-endian) -> event. */ \
-    X(EVENT,       event,       'E', NONE,   NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
+    X(EVENT,       event,       'E', NONE,   NONE, ASKED,  YES, FIRST,  LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \
     X(TIMER,       timer,       't', TIMER,  NONE, ALWAYS, NO,  NEVER,  ABSENT, READ)
 

@@ -1,7 +1,7 @@
 /*
- * incident_waits: calls of ListNodeIncidents that wait until there is an incident, so that a
- * watcher learns of it at once and asks seldom. On the loop's thread, incident_waits_added aside.
- * docs/incidents.md.
+ * incident_waits: calls that wait until there is something to tell, so that who asks learns of it
+ * at once and asks seldom: those of ListNodeIncidents for an incident, those of ListEventNews for
+ * events. On the loop's thread, incident_waits_added aside. docs/incidents.md.
  */
 #ifndef NODE_IO_PROCESS_INCIDENT_WAITS_H
 #define NODE_IO_PROCESS_INCIDENT_WAITS_H

@@ -434,7 +434,6 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
                  .damaged = on_damaged },
         .user = node,
     };
-
     struct workers_options pool = {
         .send_encoded = on_send_encoded,
         .count = node->config->workers,
@@ -453,6 +452,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     node->incidents = incidents_new(loop_wall_ms(), options.self);
     incidents_set_listener(node->incidents, service_incidents_added, node->service);
     options.incidents = node->incidents;
+    options.event_news = service_event_news(node->service);
     node->space = space_new(&(struct space_options){ .loop = node->loop,
                                                      .log = node->log,
                                                      .log_path = datadir_log_path(node->datadir),

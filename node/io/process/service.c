@@ -46,6 +46,8 @@ struct service {
     uint32_t places_used; /* No place above has ever been taken. */
     uint64_t generation;
     struct incident_waits *incident_waits;
+    struct event_news *event_news;
+    struct incident_waits *event_waits;
     struct bulk bulk;
     struct loop_hook bulk_hook;   /* Some may pass. */
     struct loop_timer bulk_timer; /* While some wait. */
@@ -343,8 +345,14 @@ static bool list_incidents(void *user, struct slice request, struct buf *out)
     return service->options.incidents(service->options.user, request, out);
 }
 
-static void answer_incidents(void *user, const struct call_reply *reply, bool known,
-                             struct slice body)
+static bool list_event_news(void *user, struct slice request, struct buf *out)
+{
+    struct service *service = user;
+
+    return event_news_append(service->event_news, request, out);
+}
+
+static void answer_wait(void *user, const struct call_reply *reply, bool known, struct slice body)
 {
     answer(user, reply, known ? WIRE_OK : WIRE_UNKNOWN, body);
 }
@@ -354,6 +362,19 @@ void service_incidents_added(void *user)
     struct service *service = user;
 
     incident_waits_added(service->incident_waits);
+}
+
+/* Any thread. */
+static void event_news_added(void *user)
+{
+    struct service *service = user;
+
+    incident_waits_added(service->event_waits);
+}
+
+struct event_news *service_event_news(struct service *service)
+{
+    return service->event_news;
 }
 
 static void on_request(void *user, struct link *link, const struct frame *frame,
@@ -374,6 +395,10 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
     case METHOD_NODE:
         if (frame->method == METHOD_LIST_NODE_INCIDENTS) {
             incident_waits_ask(service->incident_waits, reply, frame->body);
+            break;
+        }
+        if (frame->method == METHOD_LIST_EVENT_NEWS) {
+            incident_waits_ask(service->event_waits, reply, frame->body);
             break;
         }
         buf_clear(&service->scratch);
@@ -398,7 +423,8 @@ static void on_cancel(void *user, const struct call_reply *reply)
 {
     struct service *service = user;
 
-    if (incident_waits_cancel(service->incident_waits, reply))
+    if (incident_waits_cancel(service->incident_waits, reply) ||
+        incident_waits_cancel(service->event_waits, reply))
         return;
     for (uint32_t i = 0; i < service->places_used; i++) {
         struct open_call *open = &service->open[i];
@@ -449,6 +475,7 @@ static void on_closed(void *user, struct link *link, enum link_close_reason reas
     (void)reason;
     (void)text;
     incident_waits_cancel_link(service->incident_waits, link_ref(link).generation);
+    incident_waits_cancel_link(service->event_waits, link_ref(link).generation);
     if (service->workers != NULL)
         cancel_all_of(service, link);
     calls_closed(service->calls, link);
@@ -474,11 +501,12 @@ err service_new(const struct service_options *options, struct service **ret_serv
     };
 
     service->options = *options;
-    service->incident_waits =
-        incident_waits_new(&(struct incident_waits_options){ .loop = options->loop,
-                                                             .list = list_incidents,
-                                                             .answer = answer_incidents,
-                                                             .user = service });
+    service->incident_waits = incident_waits_new(&(struct incident_waits_options){
+        .loop = options->loop, .list = list_incidents, .answer = answer_wait, .user = service });
+    service->event_waits = incident_waits_new(&(struct incident_waits_options){
+        .loop = options->loop, .list = list_event_news, .answer = answer_wait, .user = service });
+    service->event_news = event_news_new(options->shard_count, loop_wall_ms());
+    event_news_set_listener(service->event_news, event_news_added, service);
     bulk_init(&service->bulk, options->bulk_max);
     loop_hook_init(&service->bulk_hook, options->loop, on_bulk, service);
     loop_timer_init(&service->bulk_timer, options->loop, on_bulk, service);
@@ -507,6 +535,8 @@ void service_free(struct service *service)
     link_hub_close_links(service->options.hub, service);
     calls_free(service->calls);
     incident_waits_free(service->incident_waits);
+    incident_waits_free(service->event_waits);
+    event_news_free(service->event_news);
     loop_timer_stop(&service->bulk_timer);
     loop_hook_disarm(&service->bulk_hook);
     bulk_deinit(&service->bulk);

@@ -44,6 +44,8 @@ void service_answer(void *service, uint64_t call, const struct shard_reply *repl
                     struct slice body);
 /* Any thread: `incidents` may have something to tell. The service is `user`. */
 void service_incidents_added(void *service);
+/* Where workers tell which shards have more events, for ListEventNews; the service's own. */
+struct event_news *service_event_news(struct service *service);
 /* For calls of this node's own to others (early claims): the same call object. */
 struct calls *service_calls(struct service *service);
 

@@ -181,6 +181,7 @@ static double read_oldest(void *context)
     X(owned,          "holdfast_node_shards_owned",                  gauge,   view->serving,                            "Shards this node owns and serves.") \
     X(held,           "holdfast_node_shards_held",                   gauge,   view->removed ? 0 : 1,                     "Shards this node has a replica of.") \
     X(sessions,       "holdfast_node_sessions",                      gauge,   view->serving ? view->sessions : 0,       "Sessions in the shards this node owns.") \
+    X(events,         "holdfast_node_events",                        gauge,   view->serving ? view->events : 0,         "Events kept in the shards this node owns.") \
     X(lag,            "holdfast_node_unapplied_entries",             gauge,   view->last_index - view->applied_index,   "Log entries not applied yet.") \
     X(waiting,        "holdfast_node_calls_waiting",                 gauge,   view->stats.waiting_calls,                "Calls waiting inside shards.") \
     X(row_bytes,      "holdfast_node_rows_memory_bytes",             gauge,   view->stats.state.bytes,                  "Rows held in memory.") \

@@ -87,6 +87,7 @@ static struct shard_view view_of(const struct shard *shard)
         .applied_index = shard_applied_index(shard),
         .outcome_hash = shard_meta(shard)->outcome_hash,
         .sessions = shard_meta(shard)->session_count,
+        .events = shard_meta(shard)->events.count,
     };
 
     for (uint32_t i = 0; i < view.membership.count; i++) {

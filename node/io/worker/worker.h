@@ -7,6 +7,7 @@
 #define NODE_IO_WORKER_WORKER_H
 
 #include "node/io/disk/space.h"
+#include "node/io/view/event_news.h"
 #include "node/io/view/incidents.h"
 #include "node/io/view/shard_view.h"
 #include "node/store/db.h"
@@ -41,10 +42,11 @@ struct worker_options {
     const struct log *log;
     struct node_log *store_log;
     struct db *db;
-    const char *log_path;        /* Where halt notes are (halt_note.h); NULL: nowhere. */
-    struct shard_views *views;   /* Where it publishes its shards. */
-    struct incidents *incidents; /* Where it tells what is out of the ordinary; NULL: nowhere. */
-    struct space *space;         /* Of the disks; NULL: there is always room. */
+    const char *log_path;          /* Where halt notes are (halt_note.h); NULL: nowhere. */
+    struct shard_views *views;     /* Where it publishes its shards. */
+    struct event_news *event_news; /* Where it tells of shards with more events; NULL: nowhere. */
+    struct incidents *incidents;   /* Where it tells what is out of the ordinary; NULL: nowhere. */
+    struct space *space;           /* Of the disks; NULL: there is always room. */
     const struct handler_table *handlers;
     uint64_t self; /* This replica's id. */
     uint32_t shard_count;

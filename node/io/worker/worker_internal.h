@@ -44,6 +44,8 @@ struct slot {
     bool damaged;        /* Not recovered; `shard` waits to be removed, with nothing in it. */
     bool flush_listed;
     uint32_t open_entries;  /* Proposed here and not yet committed. */
+    bool was_serving;       /* At the last step, */
+    uint64_t events;        /* and how many events it had written (event_log.h). */
     uint64_t durable_index; /* Covered by a finished db_flush. */
     uint64_t written_index; /* Of the last checkpoint. */
     uint64_t checkpoints;   /* Written. */

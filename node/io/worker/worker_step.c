@@ -39,6 +39,20 @@ static void pace_follow(struct worker *worker, struct slot *slot, bool wants_flu
     slot->open_entries = open;
 }
 
+/* Those who wait for events of a shard are told that there may be some. */
+static void events_follow(struct worker *worker, uint32_t shard)
+{
+    struct slot *slot = &worker->slots[shard];
+    uint64_t events = shard_meta(slot->shard)->events.written;
+    bool serves = shard_serves(slot->shard);
+    bool news = serves && (!slot->was_serving || slot->events != events);
+
+    slot->was_serving = serves;
+    slot->events = events;
+    if (news && worker->options.event_news != NULL)
+        event_news_note(worker->options.event_news, shard);
+}
+
 static bool pace_holds(const struct pace *pace)
 {
     return !pace->urgent && pace->held < PACE_ENTRIES && pace->open > pace->held;
@@ -138,6 +152,7 @@ void worker_step(struct worker *worker, uint32_t shard, struct shard_event *even
     carry_out(worker, shard);
     worker->clock_ns = 0;
     pace_follow(worker, slot, flush_list_add(worker, shard));
+    events_follow(worker, shard);
     if (shard_at_cut(slot->shard))
         pass_cut(worker, shard);
 }
@@ -160,6 +175,7 @@ static void flush_shard(struct worker *worker, uint32_t shard)
         carry_out(worker, shard);
         worker->clock_ns = 0;
         pace_follow(worker, &worker->slots[shard], false);
+        events_follow(worker, shard);
     }
     if (shard_at_cut(flushed))
         pass_cut(worker, shard);

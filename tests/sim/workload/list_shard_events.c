@@ -17,6 +17,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     request.shard = op->player;
     request.limit = wish.limit;
     request.entity_prefix = request_text(wish.prefix);
+    request.entity = request_text(wish.entity);
     request.kinds = kinds;
     if (wish.ledgers)
         kinds[request.n_kinds++] = HOLDFAST__V1__EVENT_KIND__EVENT_KIND_LEDGER;

@@ -1,0 +1,154 @@
+#include "router/rpc/event_ask.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "router/core/refusal.h"
+#include "runtime/base/check.h"
+#include "runtime/base/hex.h"
+#include "runtime/cluster/placement.h"
+#include "runtime/codec/proto_codec.h"
+
+#define KINDS_MAX  16u
+#define ENTITY_MAX 128u
+#define TOLD_MAX   64u /* Of a text that is refused. */
+
+typedef Holdfast__Internal__V1__ListShardEventsResponse shard_page;
+
+/* ---- what may be asked ---- */
+static err refuse(struct arena *arena, const char *field, const char *limit, struct slice value,
+                  Holdfast__V1__ErrorDetail *ret_detail)
+{
+    if (value.size > TOLD_MAX)
+        value.size = TOLD_MAX;
+    refusal_make_field(arena, ret_detail, &(struct refusal_field){ field, limit, value },
+                       "a request for events past a limit");
+    return ERR_INVALID;
+}
+
+static err refuse_number(struct arena *arena, const char *field, const char *limit, uint64_t value,
+                         Holdfast__V1__ErrorDetail *ret_detail)
+{
+    return refuse(arena, field, limit, slice_from_text(arena_printf(arena, "%" PRIu64, value)),
+                  ret_detail);
+}
+
+static bool is_kind(Holdfast__V1__EventKind kind)
+{
+    return kind != HOLDFAST__V1__EVENT_KIND__EVENT_KIND_UNSPECIFIED &&
+           protobuf_c_enum_descriptor_get_value(&holdfast__v1__event_kind__descriptor, (int)kind) !=
+               NULL;
+}
+
+static bool is_of(struct slice entity, struct slice kind)
+{
+    return slice_begins_with(entity, kind) && entity.size > kind.size;
+}
+
+static bool is_player(struct slice entity)
+{
+    return is_of(entity, SLICE_LITERAL("player:"));
+}
+
+static err check_entity(const struct event_ask *ask, struct arena *arena,
+                        Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct slice entity = slice_from_text(ask->entity);
+
+    if (entity.size == 0)
+        return ERR_OK;
+    if (entity.size > ENTITY_MAX)
+        return refuse_number(arena, "entity", "at most 128 bytes", entity.size, ret_detail);
+    if (ask->entity_prefix[0] != '\0')
+        return refuse(arena, "entity", "not together with entity_prefix", entity, ret_detail);
+    if (!is_player(entity) && !is_of(entity, SLICE_LITERAL("definition:")))
+        return refuse(arena, "entity", "player:<id> or definition:<kind>/<name>", entity,
+                      ret_detail);
+    return ERR_OK;
+}
+
+err event_ask_check(const struct event_ask *ask, struct arena *arena,
+                    Holdfast__V1__ErrorDetail *ret_detail)
+{
+    size_t prefix = strlen(ask->entity_prefix);
+
+    if (ask->kind_count > KINDS_MAX)
+        return refuse_number(arena, "kinds", "at most 16", ask->kind_count, ret_detail);
+    for (size_t i = 0; i < ask->kind_count; i++) {
+        if (!is_kind(ask->kinds[i]))
+            return refuse_number(arena, arena_printf(arena, "kinds[%zu]", i),
+                                 "a kind of events that there is", (uint64_t)ask->kinds[i],
+                                 ret_detail);
+    }
+    if (prefix > ENTITY_MAX)
+        return refuse_number(arena, "entity_prefix", "at most 128 bytes", prefix, ret_detail);
+    return check_entity(ask, arena, ret_detail);
+}
+
+uint32_t event_ask_shard(const struct event_ask *ask, uint32_t shard_count)
+{
+    struct slice entity = slice_from_text(ask->entity);
+
+    return is_player(entity) ? shard_of_entity(entity, shard_count) : EVENT_ASK_ALL_SHARDS;
+}
+
+/* ---- a shard ---- */
+struct slice event_ask_encode(const struct event_ask *ask, uint32_t shard, uint32_t limit,
+                              const struct event_known *known, struct arena *arena)
+{
+    Holdfast__Internal__V1__ListShardEventsRequest request =
+        HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_REQUEST__INIT;
+
+    request.shard = shard;
+    request.kinds = (Holdfast__V1__EventKind *)(uintptr_t)ask->kinds;
+    request.n_kinds = ask->kind_count;
+    request.entity_prefix = text_lend(ask->entity_prefix);
+    request.entity = text_lend(ask->entity);
+    request.limit = limit;
+    if (known->any) {
+        request.life = known->life;
+        request.after =
+            (ProtobufCBinaryData){ EVENT_PLACE_BYTES, (uint8_t *)(uintptr_t)known->place };
+    }
+    size_t size = holdfast__internal__v1__list_shard_events_request__get_packed_size(&request);
+    uint8_t *body = arena_alloc(arena, size + 1);
+    return (struct slice){ body, holdfast__internal__v1__list_shard_events_request__pack(&request,
+                                                                                         body) };
+}
+
+/* What can be carried on with: places as they must be. */
+static bool is_sound(const shard_page *said)
+{
+    uint8_t place[EVENT_PLACE_BYTES];
+    bool sound = said->next.len == EVENT_PLACE_BYTES;
+
+    for (size_t i = 0; i < said->n_events && sound; i++)
+        sound =
+            hex_parse(slice_from_text(said->events[i]->seq), EVENT_PLACE_BYTES, place) == ERR_OK;
+    return sound;
+}
+
+const shard_page *event_ask_decode(struct slice body, struct arena *arena)
+{
+    struct codec_scope scope = { .arena = arena };
+    ProtobufCMessage *message;
+
+    /* The message's bytes live on in the arena: `body` is gone after this call. */
+    if (proto_decode(&holdfast__internal__v1__list_shard_events_response__descriptor,
+                     arena_copy(arena, body), &scope, &message) != ERR_OK)
+        return NULL;
+    const shard_page *said = (const shard_page *)(const void *)message;
+    return is_sound(said) ? said : NULL;
+}
+
+void event_ask_advance(const shard_page *said, size_t count, struct event_known *known)
+{
+    CHECK(count <= said->n_events);
+    known->any = true;
+    known->life = said->life;
+    if (count == said->n_events)
+        memcpy(known->place, said->next.data, EVENT_PLACE_BYTES);
+    else if (count > 0)
+        CHECK(hex_parse(slice_from_text(said->events[count - 1]->seq), EVENT_PLACE_BYTES,
+                        known->place) == ERR_OK);
+}
