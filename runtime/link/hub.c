@@ -305,6 +305,21 @@ uint64_t link_handed_position(const struct link *link)
     return link->handed_position;
 }
 
+struct link_mark link_mark_of(const struct link *link, size_t body_bytes)
+{
+    bool large = out_queue_lane(&link->out, FRAME_RESPONSE, body_bytes) == OUT_LARGE;
+
+    return (struct link_mark){ link_ref(link), large ? link->large_sent : link->sent_position, large };
+}
+
+bool link_has_left(struct link_hub *hub, const struct link_mark *mark)
+{
+    const struct link *link = link_find(hub, mark->link);
+
+    return link == NULL ||
+           (mark->large ? link->large_handed : link->handed_position) >= mark->position;
+}
+
 void link_set_data(struct link *link, void *data)
 {
     link->data = data;

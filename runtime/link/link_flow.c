@@ -135,6 +135,8 @@ static void append(struct link *link, const struct frame *frame)
 
     if (lane == OUT_CALLS)
         link->sent_position += size;
+    else if (lane == OUT_LARGE)
+        link->large_sent += size;
     link->hub->stats.frames_out++;
     if (frame->kind == FRAME_REQUEST && frame->priority == 0)
         link->held++;
@@ -173,6 +175,8 @@ void link_greet(struct link *link, struct wire *wire)
     frame_decoder_init(&link->parts, link->hub->body_size_max);
     link->sent_position = 0;
     link->handed_position = 0;
+    link->large_sent = 0;
+    link->large_handed = 0;
     link->cause = TURNSTILE_BAD_START;
     link->awaiting = tls != NULL && !link->dialled;
     if (tls != NULL && link->dialled && tls_session_new(tls, &link->tls) != ERR_OK) {
@@ -234,6 +238,8 @@ static err hand_over(struct link *link)
         out_queue_taken(&link->out, lane, next.size);
         if (lane == OUT_CALLS)
             link->handed_position += next.size;
+        else if (lane == OUT_LARGE)
+            link->large_handed += next.size;
         total += next.size;
     }
     return ERR_OK;

@@ -66,6 +66,7 @@ struct link {
     struct buf plain;           /* Without TLS: on its way to the wire. */
     uint64_t sent_position;     /* Of the calls' lane. */
     uint64_t handed_position;
+    uint64_t large_sent, large_handed; /* The same of large answers. */
 
     /* Lost while greeting, but the peer shall learn why first. */
     bool parting;

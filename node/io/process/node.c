@@ -354,6 +354,8 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                    .transport = node->transport,
                                                    .shard_count = cluster->shard_count,
                                                    .calls_max = node->config->calls_max,
+                                                   .key_percent = node->config->calls_key_share,
+                                                   .answers = &node->answers,
                                                    .bulk_max = node->config->bulk_calls_max,
                                                    .status = on_status,
                                                    .load = on_load,

@@ -1,5 +1,5 @@
 /*
- * service: what routers, coordinators and clients ask of this node, over links: finds the
+ * service: what routers and coordinators ask of this node, over links: finds the
  * shard of each request, hands it to the worker, and carries the answer back. DESIGN section 9.
  */
 #ifndef NODE_IO_PROCESS_SERVICE_H
@@ -21,6 +21,8 @@ struct service_options {
     enum link_transport transport;
     uint32_t shard_count;
     uint32_t calls_max;
+    uint32_t key_percent; /* Of calls and of the room for reads, what one asker may hold. */
+    const struct budget *answers;
     uint32_t bulk_max; /* Calls of low priority at the shards at once; more wait at the door. */
     /* GetNodeStatus: appends the response's bytes. */
     void (*status)(void *user, struct slice request, struct buf *out);
