@@ -10,10 +10,10 @@
 #include "runtime/base/arena.h"
 
 /*
- * "cert:arena-7", in what an authority in a ledger may hold (caller_name_is_good); "cert:any:arena-7"
- * where the certificate is good for any name, and HELLO's is what the client likes to be called.
- * Two clients never have one such name: no certificate's name has a colon, and a name that is too
- * long ends in its hash. In the arena.
+ * "cert:arena-7", in what an authority in a ledger may hold (caller_name_is_good);
+ * "cert:any:arena-7" where the certificate is good for any name, and HELLO's is what the client
+ * likes to be called. Two clients never have one such name: no certificate's name has a colon, and
+ * a name that is too long ends in its hash. In the arena.
  */
 const char *native_name(struct arena *arena, const char *name, bool any);
 

@@ -45,7 +45,8 @@ struct frame {
     uint16_t method;
     union {
         uint16_t status; /* RESPONSE. */
-        uint16_t asker;  /* REQUEST: stands for whose key asks; 0: not told (runtime/cluster/wire.h). */
+        uint16_t
+            asker; /* REQUEST: stands for whose key asks; 0: not told (runtime/cluster/wire.h). */
     };
     union {
         uint32_t deadline_ms; /* REQUEST: what is left of the caller's time; 0: no deadline. */

@@ -311,7 +311,8 @@ struct link_mark link_mark_of(const struct link *link, size_t body_bytes)
 {
     bool large = out_queue_lane(&link->out, FRAME_RESPONSE, body_bytes) == OUT_LARGE;
 
-    return (struct link_mark){ link_ref(link), large ? link->large_sent : link->sent_position, large };
+    return (struct link_mark){ link_ref(link), large ? link->large_sent : link->sent_position,
+                               large };
 }
 
 bool link_has_left(struct link_hub *hub, const struct link_mark *mark)

@@ -1,6 +1,6 @@
 """
 One key through two routers: each of them gives it its share, and a node sees the sum. A key has its
-share of a node, too, whoever forwards it; other keys find places and room there all the while. And
+share of a node, too, over all routers; other keys find places and room there all the while. And
 what routers log of native clients: under which name, and when they do not read.
 """
 

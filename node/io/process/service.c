@@ -118,7 +118,7 @@ static struct open_call *open_find(struct service *service, uint64_t id)
 {
     uint32_t place = (uint32_t)(id & 0xfffff);
 
-    if (place == 0 || place > service->options.calls_max)
+    if (place == 0 || place > service->options.config->calls_max)
         return NULL;
     struct open_call *open = &service->open[place - 1];
     return open->id == id ? open : NULL;
@@ -208,7 +208,7 @@ static uint32_t places_of(const struct service *service, const struct frame *fra
 
     if (!is_of_a_caller(frame->method))
         priority = PRIORITY_URGENT;
-    return (uint32_t)((uint64_t)service->options.calls_max * share_percent[priority] / 100);
+    return (uint32_t)((uint64_t)service->options.config->calls_max * share_percent[priority] / 100);
 }
 
 static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
@@ -229,7 +229,7 @@ static void refuse_throttled(struct service *service, uint32_t method,
     const struct refusal refusal = {
         .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
         .message = "the node has too many open calls; nothing was done",
-        .retry_after_ms = RETRY_MS_MIN + (uint32_t)(load / service->options.calls_max),
+        .retry_after_ms = RETRY_MS_MIN + (uint32_t)(load / service->options.config->calls_max),
     };
 
     refuse_call(service, reply, is_of_a_caller(method) ? WIRE_REFUSED : WIRE_UNAVAILABLE, &refusal);
@@ -243,7 +243,7 @@ static uint64_t percent_of(uint64_t whole, uint32_t percent)
 static struct asker_limits asker_limits_of(const struct service *service, const struct frame *frame)
 {
     const struct budget *answers = service->options.answers;
-    uint32_t percent = service->options.key_percent;
+    uint32_t percent = service->options.config->calls_key_share;
     struct asker_limits limits = { .places =
                                        (uint32_t)percent_of(places_of(service, frame), percent),
                                    .bytes = UINT64_MAX };
@@ -268,7 +268,8 @@ static void refuse_share(struct service *service, const struct call_reply *reply
     };
 
     snprintf(limit, sizeof limit, "%" PRIu64, places ? limits->places : limits->bytes);
-    snprintf(message, sizeof message, "this caller holds its share of the node's %s, %s%s; nothing was done",
+    snprintf(message, sizeof message,
+             "this caller holds its share of the node's %s, %s%s; nothing was done",
              places ? "open calls" : "room for answers to reads", limit, places ? "" : " bytes");
     node_metrics_asker_throttled(service->options.metrics, places);
     refuse_call(service, reply, WIRE_REFUSED, &refusal);
@@ -375,8 +376,8 @@ static struct open_call *open_place(struct service *service, const struct frame 
         refuse_throttled(service, frame->method, reply);
         return NULL;
     }
-    enum asker_verdict verdict = asker_begin(service->askers, &asked, &limits,
-                                             loop_now_ms(service->options.loop));
+    enum asker_verdict verdict =
+        asker_begin(service->askers, &asked, &limits, loop_now_ms(service->options.loop));
     if (verdict != ASKER_ADMITTED) {
         refuse_share(service, reply, verdict, &limits);
         return NULL;
@@ -507,7 +508,7 @@ static void cancel_all_of(struct service *service, struct link *link)
 {
     uint64_t generation = link_ref(link).generation;
 
-    for (uint32_t i = 0; i < service->options.calls_max; i++) {
+    for (uint32_t i = 0; i < service->options.config->calls_max; i++) {
         struct open_call *open = &service->open[i];
         if (open->id == 0 || open->reply.link.generation != generation)
             continue;
@@ -556,14 +557,14 @@ err service_new(const struct service_options *options, struct service **ret_serv
     struct calls_options calls = {
         .hub = options->hub,
         .loop = options->loop,
-        .requests_max = options->calls_max,
+        .requests_max = options->config->calls_max,
         .request = on_request,
         .cancel = on_cancel,
         .user = service,
     };
     struct link_listen_options listen = {
         .transport = options->transport,
-        .address = options->listen,
+        .address = options->config->listen,
         .busy = true,
         .roles = 1u << ROLE_ROUTER | 1u << ROLE_COORDINATOR,
         .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = service },
@@ -577,11 +578,11 @@ err service_new(const struct service_options *options, struct service **ret_serv
                                                              .list = list_incidents,
                                                              .answer = answer_incidents,
                                                              .user = service });
-    bulk_init(&service->bulk, options->bulk_max);
+    bulk_init(&service->bulk, options->config->bulk_calls_max);
     loop_hook_init(&service->bulk_hook, options->loop, on_bulk, service);
     loop_timer_init(&service->bulk_timer, options->loop, on_bulk, service);
-    service->open = mem_zalloc(sizeof *service->open * options->calls_max);
-    for (uint32_t i = options->calls_max; i > 0; i--) {
+    service->open = mem_zalloc(sizeof *service->open * options->config->calls_max);
+    for (uint32_t i = options->config->calls_max; i > 0; i--) {
         service->open[i - 1].next_free = service->first_free;
         service->first_free = i;
     }
@@ -608,7 +609,7 @@ void service_free(struct service *service)
     loop_timer_stop(&service->bulk_timer);
     loop_hook_disarm(&service->bulk_hook);
     bulk_deinit(&service->bulk);
-    for (uint32_t i = 0; i < service->options.calls_max; i++) {
+    for (uint32_t i = 0; i < service->options.config->calls_max; i++) {
         if (service->open[i].id != 0)
             asker_end(service->askers, &service->open[i].asked, 0, NULL);
     }
