@@ -95,6 +95,18 @@ struct histogram *node_metrics_commits(const struct node_metrics *metrics)
     return metrics->commits;
 }
 
+static struct counter *throttled_counter(struct node_metrics *m, const char *of)
+{
+    const struct metric_label labels[] = { { "share", of }, { NULL, NULL } };
+
+    return metrics_counter(
+        m->metrics,
+        &(struct metric_info){ "holdfast_node_callers_throttled_total",
+                               "Calls refused: their key or client holds its share of that, over "
+                               "all routers.",
+                               labels });
+}
+
 void node_metrics_set_answers(struct node_metrics *m, struct budget *answers)
 {
     const struct metric_label labels[] = { { "reason", "link" }, { NULL, NULL } };
@@ -107,18 +119,6 @@ void node_metrics_set_answers(struct node_metrics *m, struct budget *answers)
     m->throttled[1] = throttled_counter(m, "calls");
     m->unread =
         metrics_counter(m->metrics, &(struct metric_info){ REFUSED_FAMILY, REFUSED_HELP, labels });
-}
-
-static struct counter *throttled_counter(struct node_metrics *m, const char *of)
-{
-    const struct metric_label labels[] = { { "share", of }, { NULL, NULL } };
-
-    return metrics_counter(
-        m->metrics,
-        &(struct metric_info){ "holdfast_node_callers_throttled_total",
-                               "Calls refused: their key or client holds its share of that, over "
-                               "all routers.",
-                               labels });
 }
 
 void node_metrics_asker_throttled(struct node_metrics *m, bool places)
