@@ -6,31 +6,47 @@
 
 #include <cmocka.h>
 
-#define MS 1000000u
+#define MS    1000000u
+#define BURST (LARGE_BURST_NS / MS)
 
-static void all_else_has_as_much_time_as_a_large_answer_took(void **state)
+static void a_lone_answer_waits_for_nothing(void **state)
 {
     struct large_pace pace = { 0 };
 
     (void)state;
     assert_int_equal(large_pace_wait_ms(&pace, 10 * MS), 0);
-    large_pace_spend(&pace, 10 * MS, 3 * MS);
-    assert_int_equal(large_pace_wait_ms(&pace, 10 * MS), 3);
-    assert_int_equal(large_pace_wait_ms(&pace, 12 * MS + 1), 1);
-    assert_int_equal(large_pace_wait_ms(&pace, 13 * MS), 0);
-    large_pace_spend(&pace, 20 * MS, 1);
-    assert_int_equal(large_pace_wait_ms(&pace, 20 * MS), 1);
+    large_pace_spend(&pace, 10 * MS, BURST * MS);
+    assert_int_equal(large_pace_wait_ms(&pace, 10 * MS), 0);
+    large_pace_spend(&pace, 1000 * MS, BURST * MS); /* Nor does the next, much later. */
+    assert_int_equal(large_pace_wait_ms(&pace, 1000 * MS), 0);
 }
 
-/* Those that came together over several links are waited for together. */
-static void pauses_add_up(void **state)
+/* A millisecond each, one after the other: in the end as much time passes as they took. */
+static void many_have_half_of_the_time(void **state)
+{
+    struct large_pace pace = { 0 };
+    uint64_t now_ms = 10, worked_ms = 0;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        now_ms += 1;
+        worked_ms += 1;
+        large_pace_spend(&pace, now_ms * MS, MS);
+        now_ms += large_pace_wait_ms(&pace, now_ms * MS);
+        assert_int_equal(large_pace_wait_ms(&pace, now_ms * MS), 0);
+    }
+    assert_in_range(now_ms - 10, 2 * worked_ms - BURST, 2 * worked_ms);
+}
+
+/* Small parts count as much as the whole. */
+static void parts_add_up(void **state)
 {
     struct large_pace pace = { 0 };
 
     (void)state;
-    large_pace_spend(&pace, 10 * MS, 3 * MS);
-    large_pace_spend(&pace, 11 * MS, 4 * MS);
-    assert_int_equal(large_pace_wait_ms(&pace, 11 * MS), 6);
+    for (uint64_t i = 1; i <= 100; i++)
+        large_pace_spend(&pace, 10 * MS + i * MS / 10, MS / 10);
+    assert_int_equal(large_pace_wait_ms(&pace, 20 * MS), 10 - BURST);
 }
 
 static void a_pause_has_its_bound(void **state)
@@ -47,8 +63,9 @@ static void a_pause_has_its_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_else_has_as_much_time_as_a_large_answer_took),
-        cmocka_unit_test(pauses_add_up),
+        cmocka_unit_test(a_lone_answer_waits_for_nothing),
+        cmocka_unit_test(many_have_half_of_the_time),
+        cmocka_unit_test(parts_add_up),
         cmocka_unit_test(a_pause_has_its_bound),
     };
 

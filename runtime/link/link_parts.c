@@ -3,6 +3,9 @@
 
 #include "runtime/link/link_private.h"
 
+#define DECRYPT_NS_A_BYTE 2u /* As measured for tls_config.c; it is done before a part is known.   \
+                              */
+
 void link_take_response(struct link *link)
 {
     if (link->outstanding > link->held)
@@ -35,12 +38,14 @@ void link_pace_over(void *user)
 {
     struct link_hub *hub = user;
 
+    loop_timer_stop(&hub->pace_timer); /* One that still waits may begin it again. */
     for (uint32_t i = 0; i < hub->link_count_max; i++) {
         if (hub->slots[i] != NULL && hub->slots[i]->state == LINK_READY)
             give_credit(hub->slots[i]);
     }
 }
 
+/* Processor time, not what passed meanwhile: others may have had the processor. */
 static void take_large(struct link *link, const struct frame *frame)
 {
     struct link_hub *hub = link->hub;
@@ -62,6 +67,8 @@ void link_take_part(struct link *link, struct slice bytes)
         link_lose(link, LINK_CLOSED_ERROR, "more parts than there is credit for");
         return;
     }
+    if (link->tls != NULL)
+        large_pace_spend(&link->hub->pace, loop_clock_ns(), bytes.size * DECRYPT_NS_A_BYTE);
     memcpy(frame_decoder_reserve(&link->parts, bytes.size), bytes.data, bytes.size);
     frame_decoder_commit(&link->parts, bytes.size);
     while (e == ERR_OK) {

@@ -14,6 +14,7 @@
 
 #define LIMIT_MS 60000u
 #define LARGE    3000000u
+#define FAR_NS   (UINT64_MAX / 2) /* On the loop's clock. */
 #define CLOSING  600000u /* More than the credit, and sent within the time that closing has. */
 
 static char certs[64];
@@ -140,14 +141,14 @@ static void large_answers_wait_for_the_receiver_s_pace(void **state)
     struct arrival arrivals[2];
     uint32_t count;
 
-    f->client.hub->pace.until_ns = UINT64_MAX / 2;
+    f->client.hub->pace.even_ns = FAR_NS;
     ask_two(f, arrivals, &count);
     assert_true(loop_run_until(f->loop, credit_is_spent, f, LIMIT_MS));
     assert_int_equal(arrivals[0].place, 0);
     assert_true(loop_run_until(f->loop, one_came, &count, LIMIT_MS));
     assert_int_equal(arrivals[1].place, 1);
     assert_true(credit_is_spent(f));
-    f->client.hub->pace.until_ns = 0;
+    f->client.hub->pace.even_ns = 0;
     link_pace_over(f->client.hub);
     assert_true(loop_run_until(f->loop, two_came, &count, LIMIT_MS));
     assert_true(arrivals[0].size == LARGE && arrivals[0].same);
