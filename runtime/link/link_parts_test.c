@@ -77,7 +77,7 @@ static bool two_came(void *user)
     return *count == 2;
 }
 
-static bool one_came(void *user)
+static bool first_came(void *user)
 {
     uint32_t *count = user;
     return *count == 1;
@@ -145,7 +145,7 @@ static void large_answers_wait_for_the_receiver_s_pace(void **state)
     ask_two(f, arrivals, &count);
     assert_true(loop_run_until(f->loop, credit_is_spent, f, LIMIT_MS));
     assert_int_equal(arrivals[0].place, 0);
-    assert_true(loop_run_until(f->loop, one_came, &count, LIMIT_MS));
+    assert_true(loop_run_until(f->loop, first_came, &count, LIMIT_MS));
     assert_int_equal(arrivals[1].place, 1);
     assert_true(credit_is_spent(f));
     f->client.hub->pace.even_ns = 0;
