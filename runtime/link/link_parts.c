@@ -3,8 +3,9 @@
 
 #include "runtime/link/link_private.h"
 
-#define DECRYPT_NS_A_BYTE 2u /* As measured for tls_config.c; it is done before a part is known.   \
-                              */
+#define DECRYPT_NS_A_BYTE                                                                          \
+    2u /* As measured for tls_config.c; it is done before a part is known.                         \
+        */
 
 void link_take_response(struct link *link)
 {
