@@ -1,12 +1,11 @@
 #include "router/io/native_door.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "idl/error_code.h"
 #include "idl/error_rule.h"
+#include "router/core/native_name.h"
 #include "router/core/refusal.h"
 #include "router/io/action_log.h"
 #include "runtime/base/check.h"
@@ -199,25 +198,9 @@ static bool is_for_any_name(const struct link *link)
     return identity != NULL && strcmp(identity->name, "*") == 0;
 }
 
-/*
- * "cert:arena-7", in what an authority in a ledger may hold. Two clients never have one such name:
- * no certificate's name has a colon, so "cert:any:arena-7" is no one's whose certificate says so,
- * and a name that is too long ends in its hash.
- */
 static const char *name_of(struct arena *arena, const struct link *link)
 {
-    const char *prefix = is_for_any_name(link) ? "cert:any:" : "cert:";
-    const char *name = link_peer_hello(link)->name;
-    char *text = arena_printf(arena, "%s%s", prefix, name);
-
-    for (char *c = text + strlen(prefix); *c != 0; c++) {
-        if (!isalnum((unsigned char)*c) && strchr("._-", *c) == NULL)
-            *c = '_';
-    }
-    if (strlen(text) <= CALLER_NAME_BYTES_MAX)
-        return text;
-    return arena_printf(arena, "%.*s:%016" PRIx64, (int)(CALLER_NAME_BYTES_MAX - 17), text,
-                        hash_u64(slice_from_text(name)));
+    return native_name(arena, link_peer_hello(link)->name, is_for_any_name(link));
 }
 
 /* Before there is a request: nothing to account for, but its caller is told of in the log. */

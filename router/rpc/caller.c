@@ -141,6 +141,7 @@ static err send_call(struct caller_call *call, const struct retry_action *action
     const struct call_request request = {
         .method = call->method,
         .priority = call->priority,
+        .asker = call->asker,
         .deadline_ms =
             action->budget_ms < CALL_DEADLINE_MS_MAX ? action->budget_ms : CALL_DEADLINE_MS_MAX,
         .trace = call->trace,

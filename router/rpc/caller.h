@@ -58,6 +58,7 @@ struct caller_call {
     /* ---- the user fills in ---- */
     uint16_t method;
     uint8_t priority;
+    uint16_t asker; /* request_asker. */
     uint32_t shard;
     uint64_t deadline_ms; /* On the loop's clock. */
     uint64_t started_ns;  /* loop_clock_ns of its request; what the trail is measured from. */

@@ -192,6 +192,28 @@ static void where_anyone_may_call_addresses_have_no_share(void **state)
     assert_int_equal(ask_balances(f, &anyone, 8), 0);
 }
 
+/* So a node knows what one key has under way over all routers; players count together there, too.
+ */
+static void nodes_are_told_whose_call_it_is(void **state)
+{
+    struct fixture *f = *state;
+    const struct fake_call *calls = f->plain.fake.calls;
+
+    ask_balances(f, &a, 1);
+    ask_balances(f, &b, 1);
+    ask_balances(f, &a, 1);
+    ask_balances(f, &anyone, 1);
+    ask_balances(f, &ada, 1);
+    ask_balances(f, &eve, 1);
+    assert_int_equal(f->plain.fake.call_count, 6);
+    assert_int_equal(calls[0].asker, wire_asker(a.caller));
+    assert_int_equal(calls[1].asker, wire_asker(b.caller));
+    assert_int_equal(calls[2].asker, calls[0].asker);
+    assert_int_equal(calls[3].asker, 0);
+    assert_int_equal(calls[4].asker, WIRE_ASKER_PLAYERS);
+    assert_int_equal(calls[5].asker, WIRE_ASKER_PLAYERS);
+}
+
 static void a_batch_weighs_as_much_as_its_elements(void **state)
 {
     struct fixture *f = *state;
@@ -223,6 +245,7 @@ int main(void)
         TEST(a_key_has_half_of_the_room_for_answers),
         TEST(players_have_as_many_together_as_one_key),
         TEST(where_anyone_may_call_addresses_have_no_share),
+        TEST(nodes_are_told_whose_call_it_is),
         TEST(a_batch_weighs_as_much_as_its_elements),
     };
 #undef TEST

@@ -185,6 +185,7 @@ static void ask_on(struct poll *poll)
         part->call = (struct caller_call){
             .method = METHOD_LIST_SHARD_EVENTS,
             .priority = (uint8_t)poll->request->priority,
+            .asker = request_asker(poll->request),
             .shard = shard,
             .deadline_ms = poll->deadline_ms,
             .started_ns = loop_clock_ns(),

@@ -98,6 +98,7 @@ static err start(void *context, uint64_t replica_id, const struct call_request *
                                 .handle = ++fake->call_count,
                                 .method = request->method,
                                 .priority = request->priority,
+                                .asker = request->asker,
                                 .deadline_ms = request->deadline_ms,
                                 .body = { body, request->body.size },
                                 .open = true,

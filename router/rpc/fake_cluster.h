@@ -17,6 +17,7 @@ struct fake_call {
     uint64_t handle;
     uint16_t method;
     uint8_t priority;
+    uint16_t asker;
     uint32_t deadline_ms;
     struct slice body; /* The fake's own copy. */
     bool open;         /* Neither answered nor cancelled. */

@@ -97,6 +97,7 @@ err forward_prepare(struct request *request, const struct forward_message *messa
     }
     call->method = (uint16_t)message->method->id;
     call->priority = (uint8_t)request->priority;
+    call->asker = request_asker(request);
     call->deadline_ms = request->answer_by_ms;
     call->trace = request->trace.trace_id;
     call->started_ns = request->started_ns;

@@ -153,6 +153,7 @@ static void trace_call(struct trace *trace)
     trace->call = (struct caller_call){
         .method = METHOD_ITEM_HISTORY,
         .priority = (uint8_t)request->priority,
+        .asker = request_asker(request),
         .shard = trace->at.shard,
         .deadline_ms = request->answer_by_ms,
         .trace = request->trace.trace_id,

@@ -5,6 +5,7 @@
 #include "router/core/refusal.h"
 #include "router/core/route.h"
 #include "router/rpc/router_state.h"
+#include "runtime/cluster/wire.h"
 
 #define ANSWERS_RETRY_MS 100u
 #define CALLERS_PART     2u /* Of the room for reads, what one caller may have. */
@@ -54,6 +55,13 @@ static bool has_share(const struct request *request)
 {
     return request->caller != 0 &&
            (request->player != NULL || (request->key_id != NULL && request->key_id[0] != 0));
+}
+
+uint16_t request_asker(const struct request *request)
+{
+    if (!has_share(request))
+        return 0;
+    return request->player != NULL ? WIRE_ASKER_PLAYERS : wire_asker(request->caller);
 }
 
 bool request_expect(struct request *request, Holdfast__V1__ErrorDetail *ret_detail)

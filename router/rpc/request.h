@@ -14,7 +14,7 @@
 #include "holdfast/v1/error.pb-c.h"
 #include "idl/method.h"
 #include "router/core/admission.h"
-#include "router/core/large_reads.h"
+#include "runtime/base/large_reads.h"
 #include "router/core/rate_limit.h"
 #include "router/core/request_defaults.h"
 #include "runtime/base/arena.h"
@@ -127,6 +127,8 @@ bool request_take_places(struct request *request, uint32_t weight, uint32_t perc
                          uint32_t *ret_limit);
 /* Before that: the request takes no place after all. */
 void request_give_places(struct request *request, uint32_t weight);
+/* How nodes are told whose request it is; 0 where access is open (runtime/cluster/wire.h). */
+uint16_t request_asker(const struct request *request);
 /* For streams, now and then. */
 bool request_is_welcome(const struct request *request);
 /* The same as request_fail with a code and a static sentence. */

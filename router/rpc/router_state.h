@@ -7,8 +7,8 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "router/core/admission.h"
-#include "router/core/caller_share.h"
-#include "router/core/large_reads.h"
+#include "runtime/base/caller_share.h"
+#include "runtime/base/large_reads.h"
 #include "router/core/rate_limit.h"
 #include "router/core/session_guard.h"
 #include "router/rpc/caller.h"

@@ -2,7 +2,7 @@
 #ifndef ROUTER_RPC_SERVERS_PRIVATE_H
 #define ROUTER_RPC_SERVERS_PRIVATE_H
 
-#include "router/core/caller_share.h"
+#include "runtime/base/caller_share.h"
 #include "router/rpc/server_answers.h"
 #include "runtime/base/log.h"
 #include "runtime/base/log_gate.h"

@@ -91,6 +91,7 @@ static void start_part(struct renewal *renewal, uint32_t group, uint64_t deadlin
     part->call = (struct caller_call){
         .method = METHOD_RENEW_TOKENS,
         .priority = (uint8_t)request->priority,
+        .asker = request_asker(request),
         .shard = renewal->plan.groups[group].shard,
         .deadline_ms = deadline_ms,
         .trace = request->trace.trace_id,

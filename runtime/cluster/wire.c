@@ -1,5 +1,12 @@
 #include "runtime/cluster/wire.h"
 
+#define ASKERS 65534u
+
+uint16_t wire_asker(uint64_t name)
+{
+    return (uint16_t)(WIRE_ASKER_PLAYERS + 1 + (name ^ name >> 32) % ASKERS);
+}
+
 void wire_hint_encode(const struct wire_hint *hint, struct buf *out)
 {
     buf_put_u64(out, hint->owner);

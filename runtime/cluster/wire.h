@@ -20,6 +20,12 @@ enum wire_status {
     WIRE_STATUS_END
 };
 
+/* Whose key a request of a router is for, in its frame: one number for each key, at every router,
+ * so that nodes count what a key holds. Two keys of one number share; 0: no key. */
+#define WIRE_ASKER_PLAYERS 1u /* All who bring tokens of players, together. */
+/* The number of a caller of that name, 2 or more. */
+uint16_t wire_asker(uint64_t name);
+
 #define WIRE_HINT_SIZE 16u
 
 /* Whom the answering node believes to own the shard. */

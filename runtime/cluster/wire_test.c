@@ -35,10 +35,22 @@ static void empty_hint_means_unknown_and_odd_sizes_are_corrupt(void **state)
     assert_true(got.owner == 0 && got.epoch == 0);
 }
 
+static void an_asker_is_told_by_the_same_number_everywhere(void **state)
+{
+    (void)state;
+    assert_int_equal(wire_asker(0), 2);
+    assert_int_equal(wire_asker(65533), 65535);
+    assert_int_equal(wire_asker(65534), 2);
+    assert_int_equal(wire_asker(0x0000000500000000u), 27); /* 0x500000005 % 65534 and 2. */
+    assert_int_equal(wire_asker(0x123456789abcdef1u),
+                     2 + (0x123456789abcdef1u ^ 0x12345678u) % 65534);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hint_comes_back_as_sent),
+        cmocka_unit_test(an_asker_is_told_by_the_same_number_everywhere),
         cmocka_unit_test(empty_hint_means_unknown_and_odd_sizes_are_corrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,8 +184,10 @@ static void send_waiting(struct http_conn *conn)
     if (conn->state == CONN_CLOSED || wire->size == 0)
         return;
     uv_buf_t bytes = uv_buf_init((char *)wire->data, (unsigned)wire->size);
-    /* While more is to be encrypted, libuv writes: it tells so in the next round. */
-    int sent = conn->clear_left > 0 ? 0 : uv_try_write((uv_stream_t *)&conn->tcp, &bytes, 1);
+    /* While more is to be encrypted (what was answered meanwhile, too), libuv writes: it tells so
+     * in the next round. */
+    bool more = conn->tls != NULL && conn->clear_left + conn->out.size > 0;
+    int sent = more ? 0 : uv_try_write((uv_stream_t *)&conn->tcp, &bytes, 1);
     if (sent < 0 && sent != UV_EAGAIN) {
         http_conn_close(conn);
         return;

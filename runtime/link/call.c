@@ -193,6 +193,7 @@ err call_start(struct calls *calls, struct link *link, const struct call_request
     struct frame frame = { .kind = FRAME_REQUEST,
                            .priority = request->priority,
                            .method = request->method,
+                           .asker = request->asker,
                            .deadline_ms = request->deadline_ms,
                            .body = request->body };
 

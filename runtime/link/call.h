@@ -65,6 +65,7 @@ void calls_closed(struct calls *calls, struct link *link);
 struct call_request {
     uint16_t method;
     uint8_t priority;
+    uint16_t asker;       /* Whose key it is for (runtime/cluster/wire.h); 0: none. */
     uint32_t deadline_ms; /* 1..CALL_DEADLINE_MS_MAX; sent along as the budget. */
     const uint8_t *trace; /* FRAME_TRACE_SIZE bytes or NULL. */
     struct slice body;    /* Copied. */

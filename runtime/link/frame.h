@@ -2,8 +2,9 @@
  * frame: the one wire format between processes (DESIGN section 9). Pure: encodes into a buffer
  * and decodes from one; no I/O, safe on any bytes whatever.
  *
- *   offset 0 u32 length of all that follows     16 u32 deadline_ms or took_us   20 u16 status
- *          4 u8 kind   5 u8 priority            22 u16 0 (reserved, must be 0)
+ *   offset 0 u32 length of all that follows     16 u32 deadline_ms or took_us
+ *          4 u8 kind   5 u8 priority            20 u16 status or asker
+ *                                               22 u16 0 (reserved, must be 0)
  *          6 u16 method   8 u64 request_id      24 16 bytes trace id    40 body
  * Integers are little-endian.
  */
@@ -42,7 +43,11 @@ struct frame {
     uint8_t kind;
     uint8_t priority; /* 0 is ordinary; greater is more urgent. For the user's queues. */
     uint16_t method;
-    uint16_t status;
+    union {
+        uint16_t status; /* RESPONSE. */
+        uint16_t
+            asker; /* REQUEST: stands for whose key asks; 0: not told (runtime/cluster/wire.h). */
+    };
     union {
         uint32_t deadline_ms; /* REQUEST: what is left of the caller's time; 0: no deadline. */
         uint32_t took_us;     /* RESPONSE: from the request's arrival to this; 0: not told. */

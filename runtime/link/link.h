@@ -250,6 +250,16 @@ const char *link_address(const struct link *link);
  * `handed` by more than its size never left. */
 uint64_t link_sent_position(const struct link *link);
 uint64_t link_handed_position(const struct link *link);
+/* Where a response that was sent ends, in the lane that it waits in. */
+struct link_mark {
+    struct link_ref link;
+    uint64_t position;
+    bool large; /* The lane of large answers (out_queue.h). */
+};
+/* Of the response sent last, with a body of so many bytes. */
+struct link_mark link_mark_of(const struct link *link, size_t body_bytes);
+/* It was handed to the transport, or its connection is gone. */
+bool link_has_left(struct link_hub *hub, const struct link_mark *mark);
 /* Reading stops (and so, in time, the peer) until resumed. */
 void link_pause(struct link *link);
 void link_resume(struct link *link);

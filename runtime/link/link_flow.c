@@ -128,13 +128,15 @@ void link_lose(struct link *link, enum link_close_reason reason, const char *tex
         link_bury(link);
 }
 
-static void append(struct link *link, const struct frame *frame)
+void link_append(struct link *link, const struct frame *frame)
 {
     enum out_lane lane = out_queue_lane(&link->out, frame->kind, frame->body.size);
     size_t size = out_queue_push(&link->out, frame);
 
     if (lane == OUT_CALLS)
         link->sent_position += size;
+    else if (lane == OUT_LARGE)
+        link->large_sent += size;
     link->hub->stats.frames_out++;
     if (frame->kind == FRAME_REQUEST && frame->priority == 0)
         link->held++;
@@ -152,7 +154,7 @@ static void send_hello(struct link *link)
 
     hello_encode(&body, &link->hub->self);
     frame.body = buf_slice(&body);
-    append(link, &frame);
+    link_append(link, &frame);
     buf_deinit(&body);
 }
 
@@ -160,7 +162,7 @@ void link_send_ping(struct link *link)
 {
     struct frame ping = { .kind = FRAME_PING };
 
-    append(link, &ping);
+    link_append(link, &ping);
 }
 
 void link_greet(struct link *link, struct wire *wire)
@@ -173,6 +175,8 @@ void link_greet(struct link *link, struct wire *wire)
     frame_decoder_init(&link->parts, link->hub->body_size_max);
     link->sent_position = 0;
     link->handed_position = 0;
+    link->large_sent = 0;
+    link->large_handed = 0;
     link->cause = TURNSTILE_BAD_START;
     link->awaiting = tls != NULL && !link->dialled;
     if (tls != NULL && link->dialled && tls_session_new(tls, &link->tls) != ERR_OK) {
@@ -234,6 +238,8 @@ static err hand_over(struct link *link)
         out_queue_taken(&link->out, lane, next.size);
         if (lane == OUT_CALLS)
             link->handed_position += next.size;
+        else if (lane == OUT_LARGE)
+            link->large_handed += next.size;
         total += next.size;
     }
     return ERR_OK;
@@ -383,7 +389,7 @@ err link_send(struct link *link, const struct frame *frame)
             return ERR_FULL;
         }
     }
-    append(link, frame);
+    link_append(link, frame);
     return ERR_OK;
 }
 
@@ -468,64 +474,6 @@ static bool forbid(struct link *link, const struct frame *frame)
     return true;
 }
 
-static void take_response(struct link *link)
-{
-    if (link->outstanding > link->held)
-        link->outstanding--;
-    if (link->held > 0) {
-        link->urgent = true;
-        link_mark_dirty(link);
-    }
-}
-
-/* New credit for the peer, now and then: what it sent was taken, with all that came of it. */
-static void give_credit(struct link *link)
-{
-    if (link->parts_taken < OUT_CREDIT_BYTES / 2)
-        return;
-    append(link, &(struct frame){ .kind = FRAME_CREDIT, .request_id = link->parts_taken });
-    link->parts_taken = 0;
-}
-
-/* The next bytes of the peer's large answers. */
-static void take_part(struct link *link, struct slice bytes)
-{
-    uint64_t wire_count = link->wire_count;
-    struct frame frame;
-    err e = ERR_OK;
-
-    link->parts_taken += bytes.size;
-    if (link->parts_taken > OUT_CREDIT_BYTES) {
-        link_lose(link, LINK_CLOSED_ERROR, "more parts than there is credit for");
-        return;
-    }
-    memcpy(frame_decoder_reserve(&link->parts, bytes.size), bytes.data, bytes.size);
-    frame_decoder_commit(&link->parts, bytes.size);
-    while (e == ERR_OK) {
-        e = frame_decoder_next(&link->parts, &frame);
-        if (e == ERR_OK && frame.kind != FRAME_RESPONSE) {
-            link_lose(link, LINK_CLOSED_ERROR, "a part of what is no response");
-        } else if (e == ERR_OK) {
-            link->hub->stats.frames_in++;
-            take_response(link);
-            link->handlers.frame(link->handlers.user, link, &frame);
-        } else if (e != ERR_NEED) {
-            link_lose(link, LINK_CLOSED_ERROR, link->parts.error);
-        }
-        if (link->wire_count != wire_count || link->state != LINK_READY)
-            return;
-    }
-    give_credit(link);
-}
-
-static void take_credit(struct link *link, uint64_t bytes)
-{
-    if (!out_queue_credit(&link->out, bytes))
-        link_lose(link, LINK_CLOSED_ERROR, "more credit than there were parts");
-    else if (link_queued_bytes(link) > 0)
-        link_mark_dirty(link);
-}
-
 static void take_frame(struct link *link, const struct frame *frame)
 {
     struct frame pong = { .kind = FRAME_PONG };
@@ -536,7 +484,7 @@ static void take_frame(struct link *link, const struct frame *frame)
         return;
     }
     if (link->state == LINK_DRAINING && frame->kind == FRAME_CREDIT)
-        take_credit(link, frame->request_id);
+        link_take_credit(link, frame->request_id);
     if (link->state != LINK_READY)
         return;
     switch (frame->kind) {
@@ -544,18 +492,18 @@ static void take_frame(struct link *link, const struct frame *frame)
         link_lose(link, LINK_CLOSED_ERROR, "a second HELLO");
         break;
     case FRAME_PING:
-        append(link, &pong);
+        link_append(link, &pong);
         break;
     case FRAME_PONG:
         break;
     case FRAME_PART:
-        take_part(link, frame->body);
+        link_take_part(link, frame->body);
         break;
     case FRAME_CREDIT:
-        take_credit(link, frame->request_id);
+        link_take_credit(link, frame->request_id);
         break;
     case FRAME_RESPONSE:
-        take_response(link);
+        link_take_response(link);
         /* fall through */
     default:
         if (!forbid(link, frame))

@@ -4,6 +4,7 @@
 
 #include "runtime/base/refused_log.h"
 #include "runtime/base/log_gate.h"
+#include "runtime/link/large_pace.h"
 #include "runtime/link/link.h"
 #include "runtime/link/out_queue.h"
 #include "runtime/link/wire.h"
@@ -66,6 +67,7 @@ struct link {
     struct buf plain;           /* Without TLS: on its way to the wire. */
     uint64_t sent_position;     /* Of the calls' lane. */
     uint64_t handed_position;
+    uint64_t large_sent, large_handed; /* The same of large answers. */
 
     /* Lost while greeting, but the peer shall learn why first. */
     bool parting;
@@ -113,6 +115,8 @@ struct link_hub {
     struct wire_context context;
     struct loop_hook round_end;
     struct loop_timer tick;
+    struct large_pace pace;       /* Of the large answers of all its links. */
+    struct loop_timer pace_timer; /* While some get no credit. */
     uint64_t tick_ms;
     uint64_t generation;
     struct link **slots; /* link_count_max of them; NULL is free. */
@@ -149,6 +153,19 @@ void link_set_state(struct link *link, enum link_state state);
 void link_flush(struct link *link);
 size_t link_queued_bytes(const struct link *link);
 extern const struct wire_events link_wire_events;
+
+/* Puts the frame into the output. */
+void link_append(struct link *link, const struct frame *frame);
+
+/* ---- link_parts.c ---- */
+/* A response came. */
+void link_take_response(struct link *link);
+/* The next bytes of the peer's large answers. */
+void link_take_part(struct link *link, struct slice bytes);
+/* It takes so many more of ours. */
+void link_take_credit(struct link *link, uint64_t bytes);
+/* Of the hub's pace_timer. */
+void link_pace_over(void *hub);
 
 /* ---- link_hello.c ---- */
 /* HELLO came: whether it is admitted, and if not, what is said to whom. */

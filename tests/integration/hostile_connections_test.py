@@ -4,6 +4,7 @@ those who prove themselves, and other callers hardly notice. Attackers run in pr
 """
 
 import contextlib
+import json
 import re
 import resource
 import select
@@ -34,6 +35,7 @@ GROWTH_MAX = 64 << 20
 P99_FLOOR_S, P99_FLOOR_BUSY_S = 0.050, 0.150
 ROUNDS = 3
 CALM_S, ATTACK_S = 2.5, 4
+PROFILE, BALANCES = "/holdfast.v1.ProfileService/GetProfile", "/holdfast.v1.LedgerService/GetBalances"
 GRANT = "/holdfast.v1.LedgerService/Grant"
 LINES_A_CAUSE = 2         # A minute may end within the test.
 TLS_START = b"\x16\x03\x01\x02\x00\x01"
@@ -277,6 +279,23 @@ class HostileConnections(ClusterTest):
         second.grant()
         self.assertGreater(self.tls_router.metrics()[
             'holdfast_handshakes_resumed_total{port="public"}'], 0)
+
+    def test_what_is_answered_behind_a_long_answer_leaves_too(self):
+        """Over TLS a long answer leaves in turns; the next requests of its connection are answered meanwhile."""
+        player, caller = f"big-{uuid7()}", self.caller()
+        for section in range(5):
+            self.client.update(player, None, {"name": f"s{section}", "replace": json.dumps("x" * 240_000)})
+        requests = [post(PROFILE, {"playerId": player, "include": ["sections"]})] * 6
+        requests += [post(BALANCES, {"playerId": player})]
+        for pause_s in (0, 0.2, 0.5, 2):  # Its socket is full, and more is answered before it reads on.
+            caller.sock.sendall(b"".join(requests))
+            time.sleep(pause_s)
+            came = b""
+            while came.count(b"HTTP/1.1 200 ") < len(requests) or not came.endswith(b"}"):
+                data = caller.sock.recv(1 << 16)
+                self.assertTrue(data, "the connection was closed")
+                came += data
+            self.assertEqual(came.count(b"HTTP/1.1 "), len(requests))
 
     def test_flood_of_client_hellos(self):
         old, calm, busy, shares = self.caller(), [], [], []

@@ -42,6 +42,7 @@
     X(report_closed,       DURATION, "300ms",                 50,      60000,         "ms",        "an owner closed for so long is reported") \
     X(report_silent,       DURATION, "1500ms",                100,     60000,         "ms",        "an owner silent for so long is reported") \
     X(calls_max,           U32,      "65536",                 16,      1048575,       "",          "calls of routers waiting for an answer") \
+    X(calls_key_share,     U32,      "50",                    1,       100,           "percent",   "of the calls that may be open, and of the room for answers to reads, what one API key or native client may hold over all routers, or all players' tokens") \
     X(bulk_calls_max,      U32,      "512",                   16,     65536,         "",          "bulk calls on their way at once; more wait, lest purchases wait behind them") \
     X(loads_max,           U32,      "64",                    1,       65536,         "",          "batches of cold rows being read at once") \
     X(slow_request,        DURATION, "1s",                    1,       3600000,       "ms",        "calls slower than this are logged, with where their time went; log writes, too") \

@@ -1,10 +1,13 @@
 #include "node/io/process/service.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "idl/method.h"
 #include "node/core/shard/request_shard.h"
+#include "node/io/process/asker_shares.h"
 #include "node/io/process/bulk.h"
 #include "node/io/process/incident_waits.h"
 #include "runtime/base/check.h"
@@ -23,6 +26,7 @@ struct open_call {
     bool waits; /* In `bulk`, not at its shard yet. */
     bool bulk;  /* Passed from there. */
     bool waited;
+    struct asked asked;
 };
 
 /* Callers' calls by priority (router/core/admission.h): of all places, bulk may fill 60 %, ordinary
@@ -33,6 +37,7 @@ static const uint32_t share_percent[] = { 60, 85, 100 };
 #define RETRY_MS_MIN    50u
 #define RETRY_MS_MAX    1000u
 #define RETRY_UNREAD_MS 100u
+#define RETRY_SHARE_MS  100u
 #define BULK_LOOK_MS    20u /* How often stalled bulk is looked for. */
 
 struct service {
@@ -45,6 +50,7 @@ struct service {
     uint32_t open_count;
     uint32_t places_used; /* No place above has ever been taken. */
     uint64_t generation;
+    struct asker_shares *askers;
     struct incident_waits *incident_waits;
     struct event_news *event_news;
     struct incident_waits *event_waits;
@@ -70,7 +76,8 @@ static void refuse_unread(struct service *service, const struct call_reply *repl
     refuse_call(service, reply, WIRE_REFUSED, &refusal);
 }
 
-static void answer(struct service *service, const struct call_reply *reply, uint16_t status,
+/* True: it waits to leave. */
+static bool answer(struct service *service, const struct call_reply *reply, uint16_t status,
                    struct slice body)
 {
     /* The caller may be gone, or the answer over the frame's limit: it then sees a timeout, which
@@ -85,8 +92,10 @@ static void answer(struct service *service, const struct call_reply *reply, uint
         (void)!call_answer(service->calls, reply, WIRE_UNKNOWN, (struct slice){ 0 });
     else if (e == ERR_FULL)
         refuse_unread(service, reply);
+    return e == ERR_OK;
 }
 
+/* NULL: all places are taken. */
 static struct open_call *open_begin(struct service *service, const struct call_reply *reply,
                                     uint32_t method, uint32_t shard)
 {
@@ -111,7 +120,7 @@ static struct open_call *open_find(struct service *service, uint64_t id)
 {
     uint32_t place = (uint32_t)(id & 0xfffff);
 
-    if (place == 0 || place > service->options.calls_max)
+    if (place == 0 || place > service->options.config->calls_max)
         return NULL;
     struct open_call *open = &service->open[place - 1];
     return open->id == id ? open : NULL;
@@ -126,6 +135,7 @@ static void open_end(struct service *service, struct open_call *open)
         if (service->bulk.count > 0)
             loop_hook_arm(&service->bulk_hook);
     }
+    asker_end(service->askers, &open->asked, 0, NULL); /* Unless note_answer did. */
     open->bulk = false;
     open->waits = false;
     open->waited = false;
@@ -151,6 +161,17 @@ static uint16_t wire_status_of(enum reply_status status)
     return WIRE_UNKNOWN;
 }
 
+/* Its asker holds the answer until it has left. */
+static void note_answer(struct service *service, struct open_call *open, size_t size)
+{
+    const struct link *link = link_find(service->options.hub, open->reply.link);
+
+    if (link == NULL)
+        return;
+    const struct link_mark mark = link_mark_of(link, size);
+    asker_end(service->askers, &open->asked, size, &mark);
+}
+
 void service_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
     struct service *service = user;
@@ -169,7 +190,9 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
     uint64_t took_us = (loop_clock_ns() - open->begun_ns) / 1000;
     node_metrics_call(service->options.metrics, open->method, reply->status, took_us);
     open->reply.took_us = took_us < UINT32_MAX ? (uint32_t)took_us : UINT32_MAX;
-    answer(service, &open->reply, wire_status_of(reply->status), body);
+    bool sent = answer(service, &open->reply, wire_status_of(reply->status), body);
+    if (sent && reply->status == REPLY_OK)
+        note_answer(service, open, body.size);
     open_end(service, open);
 }
 
@@ -180,14 +203,14 @@ static bool is_of_a_caller(uint32_t number)
     return method->route == METHOD_MUTATION || method->route == METHOD_READ;
 }
 
-static bool has_place(const struct service *service, const struct frame *frame)
+/* How many of all places calls like that may fill. */
+static uint32_t places_of(const struct service *service, const struct frame *frame)
 {
     uint32_t priority = frame->priority < PRIORITY_URGENT ? frame->priority : PRIORITY_URGENT;
 
     if (!is_of_a_caller(frame->method))
         priority = PRIORITY_URGENT;
-    return (uint64_t)service->open_count * 100 <
-           (uint64_t)service->options.calls_max * share_percent[priority];
+    return (uint32_t)((uint64_t)service->options.config->calls_max * share_percent[priority] / 100);
 }
 
 static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
@@ -208,10 +231,50 @@ static void refuse_throttled(struct service *service, uint32_t method,
     const struct refusal refusal = {
         .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
         .message = "the node has too many open calls; nothing was done",
-        .retry_after_ms = RETRY_MS_MIN + (uint32_t)(load / service->options.calls_max),
+        .retry_after_ms = RETRY_MS_MIN + (uint32_t)(load / service->options.config->calls_max),
     };
 
     refuse_call(service, reply, is_of_a_caller(method) ? WIRE_REFUSED : WIRE_UNAVAILABLE, &refusal);
+}
+
+static uint64_t percent_of(uint64_t whole, uint32_t percent)
+{
+    return whole / 100 * percent + whole % 100 * percent / 100;
+}
+
+static struct asker_limits asker_limits_of(const struct service *service, const struct frame *frame)
+{
+    const struct budget *answers = service->options.answers;
+    uint32_t percent = service->options.config->calls_key_share;
+    struct asker_limits limits = { .places =
+                                       (uint32_t)percent_of(places_of(service, frame), percent),
+                                   .bytes = UINT64_MAX };
+
+    if (answers->bytes_max > 0)
+        limits.bytes = percent_of(budget_share(answers, BUDGET_READ), percent);
+    return limits;
+}
+
+/* One key's calls, over all routers, are as many as it may have here. Nothing was done; another
+ * node has the same limit, and callers of its own. */
+static void refuse_share(struct service *service, const struct call_reply *reply,
+                         enum asker_verdict verdict, const struct asker_limits *limits)
+{
+    char limit[24], message[160];
+    bool places = verdict == ASKER_HOLDS_PLACES;
+    struct refusal refusal = {
+        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+        .message = message,
+        .limit = limit,
+        .retry_after_ms = RETRY_SHARE_MS,
+    };
+
+    snprintf(limit, sizeof limit, "%" PRIu64, places ? limits->places : limits->bytes);
+    snprintf(message, sizeof message,
+             "this caller holds its share of the node's %s, %s%s; nothing was done",
+             places ? "open calls" : "room for answers to reads", limit, places ? "" : " bytes");
+    node_metrics_asker_throttled(service->options.metrics, places);
+    refuse_call(service, reply, WIRE_REFUSED, &refusal);
 }
 
 static void refuse_method(struct service *service, const struct call_reply *reply)
@@ -301,6 +364,36 @@ static void on_bulk(void *user)
         loop_timer_stop(&service->bulk_timer);
 }
 
+/* NULL: answered. */
+static struct open_call *open_place(struct service *service, const struct frame *frame,
+                                    const struct call_reply *reply, uint32_t shard)
+{
+    const struct asker_limits limits = asker_limits_of(service, frame);
+    bool of_a_caller = is_of_a_caller(frame->method);
+    struct asked asked = { .asker = of_a_caller ? frame->asker : 0,
+                           .method = frame->method,
+                           .reads = of_a_caller && !method_find(frame->method)->writes };
+
+    if (service->open_count >= places_of(service, frame)) {
+        refuse_throttled(service, frame->method, reply);
+        return NULL;
+    }
+    enum asker_verdict verdict =
+        asker_begin(service->askers, &asked, &limits, loop_now_ms(service->options.loop));
+    if (verdict != ASKER_ADMITTED) {
+        refuse_share(service, reply, verdict, &limits);
+        return NULL;
+    }
+    struct open_call *open = open_begin(service, reply, frame->method, shard);
+    if (open == NULL) {
+        asker_end(service->askers, &asked, 0, NULL);
+        refuse_throttled(service, frame->method, reply);
+        return NULL;
+    }
+    open->asked = asked;
+    return open;
+}
+
 static void shard_call(struct service *service, const struct frame *frame,
                        const struct call_reply *reply)
 {
@@ -317,12 +410,9 @@ static void shard_call(struct service *service, const struct frame *frame,
         refuse_call(service, reply, WIRE_REFUSED, &refusal);
         return;
     }
-    struct open_call *open =
-        has_place(service, frame) ? open_begin(service, reply, frame->method, shard) : NULL;
-    if (open == NULL) {
-        refuse_throttled(service, frame->method, reply);
+    struct open_call *open = open_place(service, frame, reply, shard);
+    if (open == NULL)
         return;
-    }
     uint64_t now_ms = loop_now_ms(service->options.loop);
     const struct bulk_call call = {
         .id = open->id,
@@ -354,7 +444,7 @@ static bool list_event_news(void *user, struct slice request, struct buf *out)
 
 static void answer_wait(void *user, const struct call_reply *reply, bool known, struct slice body)
 {
-    answer(user, reply, known ? WIRE_OK : WIRE_UNKNOWN, body);
+    (void)answer(user, reply, known ? WIRE_OK : WIRE_UNKNOWN, body);
 }
 
 void service_incidents_added(void *user)
@@ -444,7 +534,7 @@ static void cancel_all_of(struct service *service, struct link *link)
 {
     uint64_t generation = link_ref(link).generation;
 
-    for (uint32_t i = 0; i < service->options.calls_max; i++) {
+    for (uint32_t i = 0; i < service->options.config->calls_max; i++) {
         struct open_call *open = &service->open[i];
         if (open->id == 0 || open->reply.link.generation != generation)
             continue;
@@ -481,20 +571,27 @@ static void on_closed(void *user, struct link *link, enum link_close_reason reas
     calls_closed(service->calls, link);
 }
 
+static bool has_left(void *user, const struct link_mark *mark)
+{
+    const struct service *service = user;
+
+    return link_has_left(service->options.hub, mark);
+}
+
 err service_new(const struct service_options *options, struct service **ret_service)
 {
     struct service *service = mem_zalloc(sizeof *service);
     struct calls_options calls = {
         .hub = options->hub,
         .loop = options->loop,
-        .requests_max = options->calls_max,
+        .requests_max = options->config->calls_max,
         .request = on_request,
         .cancel = on_cancel,
         .user = service,
     };
     struct link_listen_options listen = {
         .transport = options->transport,
-        .address = options->listen,
+        .address = options->config->listen,
         .busy = true,
         .roles = 1u << ROLE_ROUTER | 1u << ROLE_COORDINATOR,
         .handlers = { .ready = on_ready, .frame = on_frame, .closed = on_closed, .user = service },
@@ -507,11 +604,13 @@ err service_new(const struct service_options *options, struct service **ret_serv
         .loop = options->loop, .list = list_event_news, .answer = answer_wait, .user = service });
     service->event_news = event_news_new(options->shard_count, loop_wall_ms());
     event_news_set_listener(service->event_news, event_news_added, service);
-    bulk_init(&service->bulk, options->bulk_max);
+    service->askers =
+        asker_shares_new(&(struct asker_shares_options){ .has_left = has_left, .user = service });
+    bulk_init(&service->bulk, options->config->bulk_calls_max);
     loop_hook_init(&service->bulk_hook, options->loop, on_bulk, service);
     loop_timer_init(&service->bulk_timer, options->loop, on_bulk, service);
-    service->open = mem_zalloc(sizeof *service->open * options->calls_max);
-    for (uint32_t i = options->calls_max; i > 0; i--) {
+    service->open = mem_zalloc(sizeof *service->open * options->config->calls_max);
+    for (uint32_t i = options->config->calls_max; i > 0; i--) {
         service->open[i - 1].next_free = service->first_free;
         service->first_free = i;
     }
@@ -540,6 +639,11 @@ void service_free(struct service *service)
     loop_timer_stop(&service->bulk_timer);
     loop_hook_disarm(&service->bulk_hook);
     bulk_deinit(&service->bulk);
+    for (uint32_t i = 0; i < service->options.config->calls_max; i++) {
+        if (service->open[i].id != 0)
+            asker_end(service->askers, &service->open[i].asked, 0, NULL);
+    }
+    asker_shares_free(service->askers);
     free(service->open);
     buf_deinit(&service->scratch);
     free(service);

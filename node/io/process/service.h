@@ -1,11 +1,12 @@
 /*
- * service: what routers, coordinators and clients ask of this node, over links: finds the
+ * service: what routers and coordinators ask of this node, over links: finds the
  * shard of each request, hands it to the worker, and carries the answer back. DESIGN section 9.
  */
 #ifndef NODE_IO_PROCESS_SERVICE_H
 #define NODE_IO_PROCESS_SERVICE_H
 
 #include "node/core/shard/shard.h"
+#include "node/io/process/node_config.h"
 #include "node/io/report/node_metrics.h"
 #include "node/io/worker/workers.h"
 #include "runtime/link/call.h"
@@ -17,11 +18,10 @@ struct service_options {
     struct link_hub *hub;
     const struct log *log;
     struct node_metrics *metrics;
-    const char *listen;
+    const struct node_config *config; /* Where it listens, how many calls, and of whom. */
+    const struct budget *answers;
     enum link_transport transport;
     uint32_t shard_count;
-    uint32_t calls_max;
-    uint32_t bulk_max; /* Calls of low priority at the shards at once; more wait at the door. */
     /* GetNodeStatus: appends the response's bytes. */
     void (*status)(void *user, struct slice request, struct buf *out);
     /* GetNodeLoad: the same. */

@@ -29,6 +29,7 @@ struct node_metrics {
     struct histogram *latency[METHOD_ID_MAX + 1];
     struct histogram *commits;
     struct counter *unread;
+    struct counter *throttled[2]; /* Of askers: for answers, for places. */
 };
 
 #define REFUSED_FAMILY "holdfast_node_answers_refused_total"
@@ -94,6 +95,18 @@ struct histogram *node_metrics_commits(const struct node_metrics *metrics)
     return metrics->commits;
 }
 
+static struct counter *throttled_counter(struct node_metrics *m, const char *of)
+{
+    const struct metric_label labels[] = { { "share", of }, { NULL, NULL } };
+
+    return metrics_counter(
+        m->metrics,
+        &(struct metric_info){ "holdfast_node_callers_throttled_total",
+                               "Calls refused: their key or client holds its share of that, over "
+                               "all routers.",
+                               labels });
+}
+
 void node_metrics_set_answers(struct node_metrics *m, struct budget *answers)
 {
     const struct metric_label labels[] = { { "reason", "link" }, { NULL, NULL } };
@@ -102,8 +115,15 @@ void node_metrics_set_answers(struct node_metrics *m, struct budget *answers)
                             &(struct budget_metric_names){ "holdfast_node_answers_bytes",
                                                            "holdfast_node_answers_max_bytes",
                                                            REFUSED_FAMILY, REFUSED_HELP });
+    m->throttled[0] = throttled_counter(m, "answers");
+    m->throttled[1] = throttled_counter(m, "calls");
     m->unread =
         metrics_counter(m->metrics, &(struct metric_info){ REFUSED_FAMILY, REFUSED_HELP, labels });
+}
+
+void node_metrics_asker_throttled(struct node_metrics *m, bool places)
+{
+    counter_add_owned(m->throttled[places], 1);
 }
 
 void node_metrics_answer_unread(struct node_metrics *m)

@@ -34,6 +34,8 @@ void node_metrics_set_pulls(struct node_metrics *metrics, const struct pulls *pu
 void node_metrics_set_answers(struct node_metrics *metrics, struct budget *answers);
 /* One was refused because the link to its router is full. */
 void node_metrics_answer_unread(struct node_metrics *metrics);
+/* One was refused because its asker holds its share: of open calls, or of room for answers. */
+void node_metrics_asker_throttled(struct node_metrics *metrics, bool places);
 /* From here on they read zero. */
 void node_metrics_clear_sources(struct node_metrics *metrics);
 /* Of calls of one method, since the start. */

@@ -1,8 +1,8 @@
-/* What each caller holds now (router/core/caller_share.h), and the sum of what shards count
+/* What each caller holds now (runtime/base/caller_share.h), and the sum of what shards count
  * (count_sum.h). */
 #include <string.h>
 
-#include "router/core/caller_share.h"
+#include "runtime/base/caller_share.h"
 #include "router/core/count_sum.h"
 #include "tests/sim/cores/rsim.h"
 

@@ -1,4 +1,4 @@
-#include "router/core/large_reads.h"
+#include "runtime/base/large_reads.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,6 +108,27 @@ static void what_is_expected_follows_what_comes(void **state)
     assert_int_equal(expected(GREEDY, METHOD), 0);
 }
 
+/* Answered, and not on the socket yet: what came counts, whatever was expected. */
+static void what_came_counts_until_it_has_left(void **state)
+{
+    struct large_read surprise = read_of(GREEDY, METHOD), next = read_of(GREEDY, METHOD);
+
+    (void)state;
+    assert_true(large_reads_begin(reads, &surprise, 4 * MIB));
+    assert_int_equal(large_reads_held(reads, GREEDY), 0); /* Not known to be large. */
+    large_reads_answered(reads, &surprise, 5 * MIB);
+    assert_int_equal(large_reads_held(reads, GREEDY), 5 * MIB);
+    assert_false(large_reads_begin(reads, &next, 4 * MIB));
+    large_reads_end(reads, &surprise, 0);
+    assert_int_equal(large_reads_held(reads, GREEDY), 0);
+    assert_true(large_reads_begin(reads, &next, 4 * MIB));
+    assert_int_equal(next.expected_bytes, 5 * MIB);
+    large_reads_answered(reads, &next, MIB);
+    assert_int_equal(large_reads_held(reads, GREEDY), MIB);
+    large_reads_end(reads, &next, 0);
+    assert_int_equal(expected(GREEDY, METHOD), 5 * MIB - 5 * MIB / 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +137,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_is_larger_than_the_share_passes_alone, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_is_expected_follows_what_comes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_came_counts_until_it_has_left, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,8 @@
  * caller got lately by the same method. Past the caller's share a read is refused before a node is
  * asked for it: the room for answers, at nodes and here, stays open to other callers. Pure.
  */
-#ifndef ROUTER_CORE_LARGE_READS_H
-#define ROUTER_CORE_LARGE_READS_H
+#ifndef RUNTIME_BASE_LARGE_READS_H
+#define RUNTIME_BASE_LARGE_READS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +26,9 @@ void large_reads_free(struct large_reads *reads);
 /* False: with it the caller would have more than `share_bytes` on their way. One who has none may
  * always read. */
 bool large_reads_begin(struct large_reads *reads, struct large_read *read, uint64_t share_bytes);
+/* It is answered, and its bytes wait to leave: from now on what came is held, and not what was
+ * expected. Goes past the share, since the bytes are there. large_reads_end follows, with 0. */
+void large_reads_answered(struct large_reads *reads, struct large_read *read, uint64_t came_bytes);
 /* Once for each that began. `came_bytes` is what it was answered with; 0: with no data. */
 void large_reads_end(struct large_reads *reads, const struct large_read *read, uint64_t came_bytes);
 

@@ -1,4 +1,4 @@
-#include "router/core/caller_share.h"
+#include "runtime/base/caller_share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

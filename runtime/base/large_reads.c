@@ -1,8 +1,8 @@
-#include "router/core/large_reads.h"
+#include "runtime/base/large_reads.h"
 
 #include <stdlib.h>
 
-#include "router/core/caller_share.h"
+#include "runtime/base/caller_share.h"
 #include "runtime/base/check.h"
 
 #define PLACES 1024u /* Of callers' methods; of two that have one place, the later is known. */
@@ -66,6 +66,17 @@ static void learn(struct large_reads *reads, uint64_t name, uint64_t came_bytes)
     seen->bytes = bytes > faded ? bytes : faded;
     if (seen->bytes < LARGE_READ_BYTES)
         seen->bytes = 0;
+}
+
+void large_reads_answered(struct large_reads *reads, struct large_read *read, uint64_t came_bytes)
+{
+    uint32_t bytes = came_bytes < UINT32_MAX ? (uint32_t)came_bytes : UINT32_MAX;
+
+    if (bytes > 0)
+        learn(reads, name_of(read), bytes);
+    caller_share_give(reads->held, read->caller, read->expected_bytes);
+    CHECK(caller_share_take(reads->held, read->caller, bytes, UINT64_MAX));
+    read->expected_bytes = bytes;
 }
 
 void large_reads_end(struct large_reads *reads, const struct large_read *read, uint64_t came_bytes)

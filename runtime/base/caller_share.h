@@ -3,8 +3,8 @@
  * (DESIGN section 11). What is limited for all is limited for each as well, so that one who holds
  * on to things takes nothing from the others. Pure.
  */
-#ifndef ROUTER_CORE_CALLER_SHARE_H
-#define ROUTER_CORE_CALLER_SHARE_H
+#ifndef RUNTIME_BASE_CALLER_SHARE_H
+#define RUNTIME_BASE_CALLER_SHARE_H
 
 #include <stdbool.h>
 #include <stdint.h>
