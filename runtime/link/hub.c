@@ -189,7 +189,6 @@ err link_hub_new(const struct link_hub_options *options, struct link_hub **ret_h
     link_hub_set_tls(hub, options->tls_client, options->tls_server);
     loop_hook_init_late(&hub->round_end, hub->loop, end_round, hub);
     loop_timer_init(&hub->tick, hub->loop, tick, hub);
-    loop_timer_init(&hub->pace_timer, hub->loop, link_pace_over, hub);
     hub->tick_ms = loop_now_ms(hub->loop);
     loop_timer_start_repeating(&hub->tick, hub->ping_period_ms);
     *ret_hub = hub;
@@ -222,7 +221,6 @@ void link_hub_free(struct link_hub *hub)
             link_close(hub->slots[i]);
     CHECK(loop_run_until(hub->loop, is_quiet, hub, FREE_MS_MAX));
     loop_timer_stop(&hub->tick);
-    loop_timer_stop(&hub->pace_timer);
     loop_hook_disarm(&hub->round_end);
     if (hub->context.mailbox_started)
         mailbox_deinit(&hub->context.mailbox);

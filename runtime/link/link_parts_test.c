@@ -14,7 +14,6 @@
 
 #define LIMIT_MS 60000u
 #define LARGE    3000000u
-#define FAR_NS   (UINT64_MAX / 2) /* On the loop's clock. */
 #define CLOSING  600000u /* More than the credit, and sent within the time that closing has. */
 
 static char certs[64];
@@ -77,14 +76,8 @@ static bool two_came(void *user)
     return *count == 2;
 }
 
-static bool first_came(void *user)
-{
-    uint32_t *count = user;
-    return *count == 1;
-}
-
 /* The server answers the first of two calls with a large body, and at once the other. */
-static void ask_two(struct fixture *f, struct arrival arrivals[2], uint32_t *count)
+static void answer_two(struct fixture *f, struct arrival arrivals[2], uint32_t *count)
 {
     *count = 0;
     for (int i = 0; i < 2; i++) {
@@ -99,11 +92,6 @@ static void ask_two(struct fixture *f, struct arrival arrivals[2], uint32_t *cou
         assert_int_equal(call_answer(f->server.calls, &f->server.held[i], FRAME_STATUS_OK,
                                      (struct slice){ bytes, i == 0 ? LARGE : 10 }),
                          ERR_OK);
-}
-
-static void answer_two(struct fixture *f, struct arrival arrivals[2], uint32_t *count)
-{
-    ask_two(f, arrivals, count);
     assert_true(loop_run_until(f->loop, two_came, count, LIMIT_MS));
     assert_true(arrivals[0].size == LARGE && arrivals[0].same);
     assert_true(arrivals[1].size == 10 && arrivals[1].same);
@@ -124,34 +112,6 @@ static void a_small_answer_passes_a_large_one(void **state)
 
     answer_two(f, arrivals, &count);
     assert_int_equal(arrivals[1].place, 1);
-    assert_true(loop_run_until(f->loop, credit_is_whole, f, LIMIT_MS));
-    drop(f);
-}
-
-static bool credit_is_spent(void *user)
-{
-    const struct fixture *f = user;
-    return f->server.link->out.credit == 0 && f->client.link->parts_taken == OUT_CREDIT_BYTES;
-}
-
-/* The receiver has other work first: no more of a large answer comes, and small ones do. */
-static void large_answers_wait_for_the_receiver_s_pace(void **state)
-{
-    struct fixture *f = make(*state, HELLO_TAKES_PARTS);
-    struct arrival arrivals[2];
-    uint32_t count;
-
-    f->client.hub->pace.even_ns = FAR_NS;
-    ask_two(f, arrivals, &count);
-    assert_true(loop_run_until(f->loop, credit_is_spent, f, LIMIT_MS));
-    assert_int_equal(arrivals[0].place, 0);
-    assert_true(loop_run_until(f->loop, first_came, &count, LIMIT_MS));
-    assert_int_equal(arrivals[1].place, 1);
-    assert_true(credit_is_spent(f));
-    f->client.hub->pace.even_ns = 0;
-    link_pace_over(f->client.hub);
-    assert_true(loop_run_until(f->loop, two_came, &count, LIMIT_MS));
-    assert_true(arrivals[0].size == LARGE && arrivals[0].same);
     assert_true(loop_run_until(f->loop, credit_is_whole, f, LIMIT_MS));
     drop(f);
 }
@@ -281,7 +241,6 @@ static const struct {
 #name, name                                                                                \
     }
     CASE(a_small_answer_passes_a_large_one),
-    CASE(large_answers_wait_for_the_receiver_s_pace),
     CASE(an_older_peer_gets_whole_answers_in_their_order),
     CASE(parts_without_credit_end_the_link),
     CASE(parts_carry_responses_alone),

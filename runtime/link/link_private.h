@@ -4,7 +4,6 @@
 
 #include "runtime/base/refused_log.h"
 #include "runtime/base/log_gate.h"
-#include "runtime/link/large_pace.h"
 #include "runtime/link/link.h"
 #include "runtime/link/out_queue.h"
 #include "runtime/link/wire.h"
@@ -115,8 +114,6 @@ struct link_hub {
     struct wire_context context;
     struct loop_hook round_end;
     struct loop_timer tick;
-    struct large_pace pace;       /* Of the large answers of all its links. */
-    struct loop_timer pace_timer; /* While some get no credit. */
     uint64_t tick_ms;
     uint64_t generation;
     struct link **slots; /* link_count_max of them; NULL is free. */
@@ -164,8 +161,6 @@ void link_take_response(struct link *link);
 void link_take_part(struct link *link, struct slice bytes);
 /* It takes so many more of ours. */
 void link_take_credit(struct link *link, uint64_t bytes);
-/* Of the hub's pace_timer. */
-void link_pace_over(void *hub);
 
 /* ---- link_hello.c ---- */
 /* HELLO came: whether it is admitted, and if not, what is said to whom. */
