@@ -86,6 +86,11 @@ void large_reads_end(struct large_reads *reads, const struct large_read *read, u
         learn(reads, name_of(read), came_bytes);
 }
 
+uint64_t large_reads_held(const struct large_reads *reads, uint64_t caller)
+{
+    return caller_share_held(reads->held, caller);
+}
+
 void large_reads_check(const struct large_reads *reads)
 {
     caller_shares_check(reads->held);

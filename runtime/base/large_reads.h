@@ -31,7 +31,8 @@ bool large_reads_begin(struct large_reads *reads, struct large_read *read, uint6
 void large_reads_answered(struct large_reads *reads, struct large_read *read, uint64_t came_bytes);
 /* Once for each that began. `came_bytes` is what it was answered with; 0: with no data. */
 void large_reads_end(struct large_reads *reads, const struct large_read *read, uint64_t came_bytes);
-
+/* What that caller has on its way. */
+uint64_t large_reads_held(const struct large_reads *reads, uint64_t caller);
 /* CHECKs what each caller holds, and what is remembered of methods. For tests. */
 void large_reads_check(const struct large_reads *reads);
 

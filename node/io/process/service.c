@@ -257,19 +257,22 @@ static struct asker_limits asker_limits_of(const struct service *service, const 
 
 /* One key's calls, over all routers, are as many as it may have here. Nothing was done; another
  * node has the same limit, and callers of its own. */
-static void refuse_share(struct service *service, const struct call_reply *reply,
+static void refuse_share(struct service *service, const struct call_reply *reply, uint16_t asker,
                          enum asker_verdict verdict, const struct asker_limits *limits)
 {
-    char limit[24], message[160];
+    char limit[24], held[24], message[160];
     bool places = verdict == ASKER_HOLDS_PLACES;
     struct refusal refusal = {
         .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
         .message = message,
         .limit = limit,
+        .value = held,
         .retry_after_ms = RETRY_SHARE_MS,
     };
 
     snprintf(limit, sizeof limit, "%" PRIu64, places ? limits->places : limits->bytes);
+    snprintf(held, sizeof held, "%" PRIu64,
+             places ? asker_places(service->askers, asker) : asker_bytes(service->askers, asker));
     snprintf(message, sizeof message,
              "this caller holds its share of the node's %s, %s%s; nothing was done",
              places ? "open calls" : "room for answers to reads", limit, places ? "" : " bytes");
@@ -381,7 +384,7 @@ static struct open_call *open_place(struct service *service, const struct frame 
     enum asker_verdict verdict =
         asker_begin(service->askers, &asked, &limits, loop_now_ms(service->options.loop));
     if (verdict != ASKER_ADMITTED) {
-        refuse_share(service, reply, verdict, &limits);
+        refuse_share(service, reply, asked.asker, verdict, &limits);
         return NULL;
     }
     struct open_call *open = open_begin(service, reply, frame->method, shard);
