@@ -67,6 +67,7 @@ void trouble_choose(struct sim *sim)
     members_choose(sim);
     restore_choose(sim);
     rot_choose(sim);
+    variety_choose(sim);
 }
 
 static void later(struct sim *sim, uint32_t proc, uint64_t low, uint64_t high)
