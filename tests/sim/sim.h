@@ -243,6 +243,8 @@ struct slot {
     bool checkpoint_open;
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
+    /* By player: the last entry about it that is applied here, and the end of the log just then. */
+    uint64_t touch_seen[SIM_PLAYERS_MAX], touch_last[SIM_PLAYERS_MAX];
     uint64_t applied_before, turned_away; /* Before the last step. */
     uint64_t steps;
     uint64_t truncated_seen;
@@ -286,6 +288,7 @@ struct sim_node {
     uint64_t paused_until_ms;
     uint64_t stalled_until_ms; /* Its disk. */
     uint64_t full_until_ms;    /* The same: it has no room. */
+    bool filled;               /* It had none once. */
     bool full;                 /* Its shards were told so. */
     uint64_t slow_until_ms;    /* What other nodes send it comes late. */
     int64_t skew_ms;

@@ -5,8 +5,6 @@
 #include "runtime/base/check.h"
 #include "tests/sim/sim.h"
 
-#define FULL_KNOWN_MS 20000u /* A coordinator may have heard so long ago that a disk is full. */
-
 /* What the process was told last of a key. */
 static bool is_told(const struct sim *sim, uint32_t proc, const struct cluster_key *key)
 {
@@ -24,8 +22,8 @@ static bool may_come(const struct sim *sim, uint32_t coordinator, uint64_t id)
     const struct sim_node *node = &sim->nodes[id - PROC_NODE];
     struct cluster_key wish = cluster_key_node_wish(SIM_CLUSTER, id);
 
-    return record != NULL && record->damaged_shards == 0 && !node->full &&
-           (node->full_until_ms == 0 || node->full_until_ms + FULL_KNOWN_MS < sim->now_ms) &&
+    /* A coordinator believes for a while what it was told of a full disk. */
+    return record != NULL && record->damaged_shards == 0 && !node->filled &&
            !is_told(sim, PROC_COORD + coordinator, &wish);
 }
 
