@@ -55,7 +55,7 @@ struct library {
     uint32_t copy_count;
     struct rich rich[RICH_MAX];
     uint32_t rich_count;
-    int64_t net[CURRENCIES]; /* Too much of it, whoever has it. */
+    int64_t net[CURRENCIES]; /* Too much of it, of all players. */
     bool unexplained;
     bool contained[SHARDS][PLAYERS];
     /* Lent to an answer. */
