@@ -8,13 +8,14 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 
-#define WORLD_UID "0123456789abcdef" /* Of the one item. */
+#define WORLD_UID          "0123456789abcdef" /* Of the one item. */
+#define WORLD_ANSWER_BYTES 2048u
 
-#define CLUSTER "test"
-#define SHARDS  8u
+#define CLUSTER WORLD_CLUSTER
+#define SHARDS  WORLD_SHARDS
 
 /* ---- etcd ---- */
-static struct world_kv *find(struct world *world, struct slice key)
+struct world_kv *world_find(struct world *world, struct slice key)
 {
     for (uint32_t i = 0; i < WORLD_KEYS_MAX; i++) {
         struct world_kv *kv = &world->kvs[i];
@@ -38,7 +39,7 @@ static void announce(struct world *world, const struct world_kv *kv)
 
 static void put(struct world *world, struct slice key, struct slice value)
 {
-    struct world_kv *kv = find(world, key);
+    struct world_kv *kv = world_find(world, key);
 
     for (uint32_t i = 0; kv == NULL; i++) {
         CHECK(i < WORLD_KEYS_MAX && key.size < sizeof world->kvs[i].key);
@@ -54,17 +55,17 @@ static void put(struct world *world, struct slice key, struct slice value)
     buf_append(&kv->value, value.data, value.size);
 }
 
-static void put_now(struct world *world, struct cluster_key key, struct buf *value)
+void world_put(struct world *world, struct cluster_key key, struct buf *value)
 {
     world->revision++;
     put(world, cluster_key_slice(&key), buf_slice(value));
     buf_deinit(value);
-    announce(world, find(world, cluster_key_slice(&key)));
+    announce(world, world_find(world, cluster_key_slice(&key)));
 }
 
-static void remove_now(struct world *world, struct slice key)
+void world_remove(struct world *world, struct slice key)
 {
-    struct world_kv *kv = find(world, key);
+    struct world_kv *kv = world_find(world, key);
 
     CHECK(kv != NULL);
     world->revision++;
@@ -78,19 +79,19 @@ static void remove_now(struct world *world, struct slice key)
 /* Mirror events of a transaction come after its answer here; the core must not care. */
 static bool carry_out(struct world *world, const struct coord_write *write)
 {
-    const struct world_kv *kv = find(world, write->key);
+    const struct world_kv *kv = world_find(world, write->key);
 
     if ((kv == NULL ? 0 : kv->mod_revision) != write->mod_revision)
         return false;
-    if (write->absent_key.size > 0 && find(world, write->absent_key) != NULL)
+    if (write->absent_key.size > 0 && world_find(world, write->absent_key) != NULL)
         return false;
-    kv = write->after_key.size > 0 ? find(world, write->after_key) : NULL;
+    kv = write->after_key.size > 0 ? world_find(world, write->after_key) : NULL;
     if (write->after_key.size > 0 && (kv == NULL || kv->mod_revision != write->after_revision))
         return false;
     if (world->watch.wrote != NULL)
         world->watch.wrote(world->watch.user, write);
     if (write->remove)
-        find(world, write->key)->create_revision = 0;
+        world_find(world, write->key)->create_revision = 0;
     else
         put(world, write->key, write->value);
     return true;
@@ -98,7 +99,7 @@ static bool carry_out(struct world *world, const struct coord_write *write)
 
 static void announce_txn(struct world *world, const struct coord_write *write, bool written)
 {
-    const struct world_kv *kv = find(world, write->key);
+    const struct world_kv *kv = world_find(world, write->key);
 
     if (!written || world->mirror_stopped || world->txns_unseen)
         return;
@@ -114,7 +115,7 @@ static void answer_txn(struct world *world, const struct coord_txn *txn)
 {
     bool written[COORD_TXN_WRITES_MAX] = { false };
     struct coord_event done = { .type = COORD_TXN_DONE, .ticket = txn->ticket };
-    const struct world_kv *election = find(world, txn->election_key);
+    const struct world_kv *election = world_find(world, txn->election_key);
 
     world->txns++;
     if (world->watch.sent != NULL)
@@ -148,6 +149,17 @@ static void answer_txn(struct world *world, const struct coord_txn *txn)
 }
 
 /* ---- shards ---- */
+struct shard_record world_shard(struct world *world, uint32_t shard)
+{
+    struct cluster_key key = cluster_key_shard(CLUSTER, shard);
+    struct world_kv *kv = world_find(world, cluster_key_slice(&key));
+    struct shard_record record;
+
+    CHECK(kv != NULL);
+    CHECK(shard_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
+    return record;
+}
+
 static void note_body(struct world *world, const struct coord_call *call)
 {
     if (call->method == METHOD_EXPIRE_SERVER) {
@@ -250,7 +262,13 @@ static size_t search(struct world *world, const struct coord_call *call, uint8_t
         response.n_items = response.n_wallets = 0; /* Of two pages the first is empty. */
         response.next_cursor = text_lend("a");
     }
+    if (world->watch.searched != NULL) {
+        holdfast__internal__v1__audit_search_response__init(&response);
+        world->watch.searched(world->watch.user, request, &response);
+    }
     holdfast__internal__v1__audit_search_request__free_unpacked(request, NULL);
+    CHECK(holdfast__internal__v1__audit_search_response__get_packed_size(&response) <=
+          WORLD_ANSWER_BYTES);
     return holdfast__internal__v1__audit_search_response__pack(&response, bytes);
 }
 
@@ -294,7 +312,10 @@ static size_t take_cut(struct world *world, const struct coord_call *call, uint8
         parts[i].open = world->open[call->shard];
         parts[i].amounts = amounts;
         parts[i].n_amounts = gold.amount != 0;
-        tell_item(world, call->shard, request->with_buckets, &parts[i], bucket_bytes[i]);
+        if (world->watch.counted != NULL)
+            world->watch.counted(world->watch.user, call->shard, request->with_buckets, &parts[i]);
+        else
+            tell_item(world, call->shard, request->with_buckets, &parts[i], bucket_bytes[i]);
         list[response.n_totals++] = &parts[i];
     }
     if (request->cut > cuts[0]) {
@@ -362,7 +383,7 @@ static size_t tell_known(struct world *world, const struct coord_call *call, uin
 static void answer_call(struct world *world, const struct coord_call *call)
 {
     enum wire_status status = WIRE_OK;
-    uint8_t bytes[256];
+    uint8_t bytes[WORLD_ANSWER_BYTES];
     size_t size = 0;
 
     if (call->method == METHOD_GET_NODE_STATUS) {
@@ -413,7 +434,7 @@ void world_step(struct world *world, struct coord_event event)
     coord_check(world->coord);
 }
 
-static void answer_all(struct world *world)
+void world_settle(struct world *world)
 {
     for (int round = 0; round < 100; round++) {
         struct coord_out out = world->out;
@@ -439,7 +460,7 @@ void world_run(struct world *world, uint64_t ms)
         for (uint32_t i = 0; i < SHARDS; i++)
             world->done_milli[i] += world->rates[i] * world->tick_ms;
         world_step(world, (struct coord_event){ .type = COORD_TICK });
-        answer_all(world);
+        world_settle(world);
     }
 }
 
@@ -522,8 +543,8 @@ void world_depose(struct world *world)
     bool stopped = world->mirror_stopped;
 
     world->mirror_stopped = true;
-    if (find(world, cluster_key_slice(&key)) != NULL)
-        remove_now(world, cluster_key_slice(&key));
+    if (world_find(world, cluster_key_slice(&key)) != NULL)
+        world_remove(world, cluster_key_slice(&key));
     world->mirror_stopped = stopped;
 }
 
@@ -534,266 +555,10 @@ void world_elect(struct world *world)
     world_depose(world);
     struct cluster_key key = election_key(++world->term);
 
-    put_now(world, key, &value);
+    world_put(world, key, &value);
     world_step(world, (struct coord_event){ .type = COORD_ELECTED,
                                             .key = cluster_key_slice(&key),
                                             .wall_ms = world->now_ms + world->clock_ms,
                                             .create_revision = world->revision });
-    answer_all(world);
-}
-
-/* ---- nodes and servers ---- */
-void world_node_up(struct world *world, uint64_t replica_id, uint64_t life)
-{
-    world_node_up_in(world, replica_id, life, "");
-}
-
-void world_wish_node(struct world *world, uint64_t replica_id, enum node_wish_kind kind)
-{
-    struct node_wish wish = { kind };
-    struct buf value = { 0 };
-
-    node_wish_encode(&wish, &value);
-    put_now(world, cluster_key_node_wish(CLUSTER, replica_id), &value);
-}
-
-void world_unwish_node(struct world *world, uint64_t replica_id)
-{
-    struct cluster_key key = cluster_key_node_wish(CLUSTER, replica_id);
-
-    remove_now(world, cluster_key_slice(&key));
-}
-
-void world_wish_shard(struct world *world, uint32_t shard, const struct shard_wish *wish)
-{
-    struct buf value = { 0 };
-
-    shard_wish_encode(wish, &value);
-    put_now(world, cluster_key_shard_wish(CLUSTER, shard), &value);
-}
-
-static void put_node(struct world *world, struct node_record *record)
-{
-    struct buf value = { 0 };
-    uint64_t replica_id = record->replica_id;
-
-    snprintf(record->name, sizeof record->name, "node-%u", (unsigned)replica_id);
-    snprintf(record->address, sizeof record->address, "127.0.0.1:%u", 7000 + (unsigned)replica_id);
-    snprintf(record->peer_address, sizeof record->peer_address, "127.0.0.1:%u",
-             8000 + (unsigned)replica_id);
-    snprintf(record->version, sizeof record->version, "%s",
-             world->version != NULL ? world->version : "test");
-    node_record_encode(record, &value);
-    put_now(world, cluster_key_node(CLUSTER, replica_id), &value);
-}
-
-void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life, uint32_t shard)
-{
-    struct node_record record = { .replica_id = replica_id, .started_at_ms = life };
-
-    if (shard != UINT32_MAX)
-        node_record_mark_damaged(&record, shard);
-    put_node(world, &record);
-}
-
-void world_node_doubts(struct world *world, uint64_t replica_id, uint64_t generation)
-{
-    struct node_record record = { .replica_id = replica_id,
-                                  .started_at_ms = 1,
-                                  .doubts = generation };
-
-    put_node(world, &record);
-}
-
-void world_node_up_in(struct world *world, uint64_t replica_id, uint64_t life, const char *zone)
-{
-    struct node_record record = { .replica_id = replica_id, .started_at_ms = life };
-
-    snprintf(record.zone, sizeof record.zone, "%s", zone);
-    put_node(world, &record);
-}
-
-void world_node_down(struct world *world, uint64_t replica_id)
-{
-    struct cluster_key key = cluster_key_node(CLUSTER, replica_id);
-
-    remove_now(world, cluster_key_slice(&key));
-    answer_all(world);
-}
-
-void world_start(struct world *world)
-{
-    for (uint64_t id = 1; id <= 3; id++)
-        world_node_up(world, id, 1);
-    world_elect(world);
-    world_run(world, 3000);
-    for (uint32_t i = 0; i < SHARDS; i++)
-        CHECK(world_shard(world, i).epoch == 1);
-}
-
-static void put_server(struct world *world, struct cluster_key key, const char *key_id)
-{
-    struct server_record record = { .name = "server", .ttl_ms = 6000, .lease_id = 77 };
-    struct buf value = { 0 };
-
-    (void)snprintf(record.key, sizeof record.key, "%s", key_id);
-    server_record_encode(&record, &value);
-    put_now(world, key, &value);
-}
-
-void world_server_of_key(struct world *world, uint64_t revision, const char *key_id)
-{
-    struct incarnation incarnation = { 1, revision };
-
-    put_server(world, cluster_key_server_known(CLUSTER, incarnation), key_id);
-    put_server(world, cluster_key_server_live(CLUSTER, incarnation), key_id);
-}
-
-void world_server_gone(struct world *world, uint64_t revision)
-{
-    struct cluster_key key = cluster_key_server_live(CLUSTER, (struct incarnation){ 1, revision });
-
-    remove_now(world, cluster_key_slice(&key));
-}
-
-void world_server_back(struct world *world, uint64_t revision)
-{
-    put_server(world, cluster_key_server_live(CLUSTER, (struct incarnation){ 1, revision }), "");
-}
-
-void world_server_hold_text(struct world *world, uint64_t revision, const char *text)
-{
-    struct buf value = { 0 };
-    char json[192];
-    int size = snprintf(
-        json, sizeof json,
-        "{\"name\":\"server\",\"ttl_ms\":6000,\"state\":\"live\",\"lease_id\":\"77\"%s%s%s}",
-        text != NULL ? ",\"held_since_ms\":\"" : "", text != NULL ? text : "",
-        text != NULL ? "\"" : "");
-
-    CHECK(size > 0 && (size_t)size < sizeof json);
-    buf_append(&value, json, (size_t)size);
-    put_now(world, cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision }), &value);
-}
-
-void world_set_policy(struct world *world, uint64_t version)
-{
-    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
-    struct buf value = { 0 };
-
-    policy.version = version;
-    value.size = holdfast__v1__policy__pack(&policy, buf_reserve(&value, 64));
-    put_now(world, cluster_key_policy(CLUSTER), &value);
-}
-
-void world_raise_epochs(struct world *world, uint64_t floor)
-{
-    struct cluster_record record = *coord_cluster(world->coord);
-    struct buf value = { 0 };
-
-    record.generation++;
-    record.epoch_floor = floor;
-    cluster_record_encode(&record, &value);
-    put_now(world, cluster_key_cluster(CLUSTER), &value);
-}
-
-void world_report(struct world *world, uint64_t reporter, uint32_t shard, const char *reason,
-                  uint64_t counter)
-{
-    struct shard_record record = world_shard(world, shard);
-    Holdfast__V1__Dot last = HOLDFAST__V1__DOT__INIT;
-    Holdfast__Internal__V1__ShardPosition position = HOLDFAST__INTERNAL__V1__SHARD_POSITION__INIT;
-    Holdfast__Internal__V1__ShardPosition *positions[] = { &position };
-    Holdfast__Internal__V1__ReportOwnerRequest report =
-        HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT;
-    char text[16];
-
-    snprintf(text, sizeof text, "%s", reason);
-    last.epoch = record.epoch;
-    last.counter = counter;
-    position.shard = shard;
-    position.epoch = record.epoch;
-    position.last = &last;
-    report.reporter = reporter;
-    report.owner = record.owner;
-    report.reason = text;
-    report.since_ms = strcmp(reason, "closed") == 0 ? 300 : 1500;
-    if (world->since_ms > 0)
-        report.since_ms = world->since_ms;
-    report.shards = positions;
-    report.n_shards = 1;
-    world_step(world, (struct coord_event){ .type = COORD_REPORT, .report = &report });
-    answer_all(world);
-}
-
-/* ---- what etcd holds ---- */
-int64_t world_revision_of(struct world *world, struct slice key)
-{
-    const struct world_kv *kv = find(world, key);
-
-    return kv != NULL ? kv->mod_revision : 0;
-}
-
-struct shard_record world_shard(struct world *world, uint32_t shard)
-{
-    struct cluster_key key = cluster_key_shard(CLUSTER, shard);
-    struct world_kv *kv = find(world, cluster_key_slice(&key));
-    struct shard_record record;
-
-    CHECK(kv != NULL);
-    CHECK(shard_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
-    return record;
-}
-
-bool world_shard_wish(struct world *world, uint32_t shard, struct shard_wish *ret_wish)
-{
-    struct cluster_key key = cluster_key_shard_wish(CLUSTER, shard);
-    const struct world_kv *kv = find(world, cluster_key_slice(&key));
-
-    return kv != NULL && shard_wish_decode(buf_slice(&kv->value), ret_wish, NULL) == ERR_OK;
-}
-
-void world_age_shard(struct world *world, uint32_t shard)
-{
-    struct cluster_key key = cluster_key_shard(CLUSTER, shard);
-
-    find(world, cluster_key_slice(&key))->mod_revision--;
-}
-
-uint32_t world_owned(struct world *world, uint64_t replica_id)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < SHARDS; i++)
-        count += world_shard(world, i).owner == replica_id;
-    return count;
-}
-
-bool world_has(struct world *world, struct cluster_key key)
-{
-    return find(world, cluster_key_slice(&key)) != NULL;
-}
-
-bool world_server_known(struct world *world, uint64_t revision)
-{
-    return world_has(world, cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision }));
-}
-
-enum server_state world_server_state(struct world *world, uint64_t revision)
-{
-    struct cluster_key key = cluster_key_server_known(CLUSTER, (struct incarnation){ 1, revision });
-    struct world_kv *kv = find(world, cluster_key_slice(&key));
-    struct server_record record;
-
-    CHECK(kv != NULL);
-    CHECK(server_record_decode(buf_slice(&kv->value), &record, NULL) == ERR_OK);
-    return record.state;
-}
-
-struct coord_stats world_stats(struct world *world)
-{
-    struct coord_stats stats;
-
-    coord_stats_get(world->coord, &stats);
-    return stats;
+    world_settle(world);
 }

@@ -10,6 +10,8 @@
 
 #define WORLD_KEYS_MAX   512u
 #define WORLD_CUT_SHARDS 8u
+#define WORLD_CLUSTER    "test"
+#define WORLD_SHARDS     8u
 
 struct world_kv {
     char key[CLUSTER_KEY_SIZE];
@@ -34,6 +36,12 @@ struct world_watch {
     /* A shard, or a node, is about to answer. */
     void (*called)(void *user, const struct coord_call *call);
     void (*answered)(void *user, const struct coord_answer *answer);
+    /* What a shard tells of its goods, and of who holds them, in place of the world's one item and
+     * one player. What is lent stands until the next of these. */
+    void (*counted)(void *user, uint32_t shard, bool with_buckets,
+                    Holdfast__Internal__V1__CutTotals *part);
+    void (*searched)(void *user, const Holdfast__Internal__V1__AuditSearchRequest *request,
+                     Holdfast__Internal__V1__AuditSearchResponse *response);
 };
 
 struct world {
@@ -96,6 +104,14 @@ void world_refresh(struct world *world);
 /* Ticks every tick_ms; answers what it is asked. */
 void world_run(struct world *world, uint64_t ms);
 void world_step(struct world *world, struct coord_event event);
+/* Answers what it is asked, until it asks for nothing. */
+void world_settle(struct world *world);
+
+/* etcd's keys: NULL, it is absent; put and told of, taking over the value; removed (CHECKs that it
+ * is there). */
+struct world_kv *world_find(struct world *world, struct slice key);
+void world_put(struct world *world, struct cluster_key key, struct buf *value);
+void world_remove(struct world *world, struct slice key);
 
 /* Registers; `life` is its started_at_ms. */
 void world_node_up(struct world *world, uint64_t replica_id, uint64_t life);

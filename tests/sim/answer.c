@@ -346,6 +346,29 @@ void told_nothing(const struct told *t)
 }
 
 /* ---- refusals ---- */
+static const struct slot *slot_of(const struct told *t)
+{
+    for (uint32_t i = 0; i < t->sim->node_count; i++) {
+        const struct sim_node *node = &t->sim->nodes[i];
+        if (t->call >= node->calls && t->call < node->calls + NODE_CALLS_MAX)
+            return &node->slots[t->call->shard];
+    }
+    CHECK(false); /* a call of some node */
+}
+
+/* No server holds the player, and whatever its owner proposed when it saw so is applied: no one is
+ * left that waits. */
+static void check_awake(const struct told *t, const struct player_model *player)
+{
+    const struct slot *slot = slot_of(t);
+    uint32_t place = (uint32_t)(player - t->sim->oracle->players);
+
+    if (player->claim_ms == 0 && slot->touch_seen[place] == player->touched_index &&
+        slot->applied_before >= slot->touch_last[place])
+        told_fail(t, "a WAIT sleeps on, and no server holds the player since entry",
+                  player->touched_index, slot->applied_before);
+}
+
 /* Who waits for a player gets it soon after no server holds it. */
 static void check_locked(const struct told *t, const struct op_model *op, bool final)
 {
@@ -360,6 +383,8 @@ static void check_locked(const struct told *t, const struct op_model *op, bool f
     if (request->mode != HOLDFAST__V1__START_MODE__START_MODE_WAIT || held || player->contained ||
         player->txn != 0)
         return;
+    if (!final)
+        check_awake(t, player);
     /* A stored refusal is told again as it was. */
     uint64_t refused_ms = final && op != NULL ? op->refused_ms : t->shard->logged_ms;
     if (refused_ms > since_ms + WAIT_GRANTED_MS)

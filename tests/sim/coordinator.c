@@ -100,6 +100,12 @@ static void check_repair(struct sim *sim, uint32_t place, const struct coord_wri
     }
 }
 
+static void check_write(struct sim *sim, uint32_t place, const struct coord_write *write)
+{
+    check_repair(sim, place, write);
+    zones_look(sim, place, write);
+}
+
 /* It dies between the two halves of a repair: the next one must bring the replica back. */
 static void look_at_repairs(struct sim *sim, const struct sim_coord *c)
 {
@@ -172,7 +178,7 @@ static void txn_send(struct sim *sim, uint32_t place, const struct coord_txn *tx
 
     buf_put_u32(&event.bytes, sim->etcd.restores);
     for (uint32_t i = 0; i < txn->write_count && txn->ticket > sim->coords[place].ticket; i++)
-        check_repair(sim, place, &txn->writes[i]);
+        check_write(sim, place, &txn->writes[i]);
     if (txn->ticket > sim->coords[place].ticket)
         sim->coords[place].ticket = txn->ticket;
     txn_encode(txn, &event.bytes);

@@ -219,6 +219,16 @@ static void say(const struct change *c)
             c->outcome->duplicate ? ", again" : "");
 }
 
+static void touch(const struct change *c)
+{
+    for (uint32_t i = 0; i < c->sim->player_count; i++) {
+        struct player_model *player = &c->sim->oracle->players[i];
+        if (player == c->player ||
+            (player->shard == c->number && player->free_ms == c->sim->now_ms))
+            player->touched_index = c->entry->index;
+    }
+}
+
 void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
                  const struct outcome *outcome)
 {
@@ -264,6 +274,7 @@ void model_apply(struct sim *sim, uint32_t number, const struct entry *entry,
         if (c.op.method == METHOD_SESSION_DUE && !outcome->decided_refused)
             c.player->now.version++;
     }
+    touch(&c);
     if (c.player != NULL)
         model_remember(c.player, entry->index);
     model_check(&c);

@@ -28,6 +28,22 @@ static uint64_t delay_ms(struct sim *sim)
     return sim_between(sim, 1, max);
 }
 
+#define STRAGGLE_MS_MAX 9000u
+
+/* A copy comes out long after, in another life of its receiver, or after a disk was wiped. */
+static void straggle(struct sim *sim, const struct sim_event *event)
+{
+    uint32_t die = op_twist(sim->seed, ~sim->counts.replication_messages++);
+
+    if (sim->healing || die % 1000 >= sim->straggle)
+        return;
+    struct sim_event copy = *event;
+    copy.bytes = (struct buf){ 0 };
+    buf_append(&copy.bytes, event->bytes.data, event->bytes.size);
+    sim->counts.stragglers++;
+    sim_later(sim, 300 + die / 1000 % STRAGGLE_MS_MAX, &copy);
+}
+
 bool net_send(struct sim *sim, uint32_t from, struct sim_event *event)
 {
     uint32_t to = (uint32_t)event->node;
@@ -45,6 +61,8 @@ bool net_send(struct sim *sim, uint32_t from, struct sim_event *event)
         sim->counts.messages_doubled++;
         sim_later(sim, delay_ms(sim) * sim_between(sim, 1, 8), &copy);
     }
+    if (event->kind == EV_REP && sim->straggle > 0)
+        straggle(sim, event);
     uint64_t extra_ms = 0;
     if (event->kind == EV_REP && node_get(sim, to)->slow_until_ms > sim->now_ms)
         extra_ms = sim_between(sim, 0, SLOW_MS_MAX);

@@ -342,6 +342,8 @@ static void put_record(struct sim *sim, struct sim_node *node, int64_t lease)
     snprintf(record.address, sizeof record.address, "10.0.0.%u:7000", node->id);
     snprintf(record.peer_address, sizeof record.peer_address, "10.0.0.%u:7001", node->id);
     snprintf(record.version, sizeof record.version, "sim-%u", node->apply_version_max);
+    if (sim->zones > 0)
+        snprintf(record.zone, sizeof record.zone, "z%u", node->id % sim->zones);
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         if (node->slots[i].damaged)
             node_record_mark_damaged(&record, i);
@@ -676,6 +678,9 @@ void node_event(struct sim *sim, struct sim_event *event)
     case EV_REPLY:
     case EV_CALL_FAILED:
         node_delivery_event(sim, node, event);
+        break;
+    case EV_CANCEL:
+        node_cancel(sim, node, event);
         break;
     case EV_NODE_TICK:
         on_tick(sim, node);

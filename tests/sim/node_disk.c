@@ -233,7 +233,12 @@ void node_load(struct sim *sim, struct sim_node *node, uint32_t shard, const str
         event.kind = EV_ROWS;
     }
     bool slow = !sim->healing && sim_chance(sim, 30);
-    sim_later(sim, sim_between(sim, 0, slow ? SLOW_LOAD_MS : sim->load_ms_max), &event);
+    uint64_t delay_ms = sim_between(sim, 0, slow ? SLOW_LOAD_MS : sim->load_ms_max);
+    if (need->range_count > 0 && sim->range_ms_max > 0 && !sim->healing) {
+        sim->counts.ranges_slow++;
+        delay_ms += op_twist(sim->seed, sim->counts.need_rounds) % sim->range_ms_max;
+    }
+    sim_later(sim, delay_ms, &event);
 }
 
 static struct shard_row *decode_rows(struct reader *reader, uint32_t count)

@@ -56,6 +56,7 @@ struct sim_op {
     uint32_t calls;   /* Made so far. */
     bool packet_late; /* A copy of a packet may come at any time. */
     bool shared_id;   /* Another op has it too. */
+    bool hurried;     /* Its server gives it up soon, and wants it never done. */
     bool told_done, told_never, told_refused, told_nothing;
     struct dot told_dot;
 };

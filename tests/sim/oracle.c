@@ -332,6 +332,19 @@ static void check_counters(struct sim *sim, const struct sim_node *node, uint32_
                  own->operation_count, own->session_count);
 }
 
+/* What the shard proposes because of such an entry is in its log by then. */
+static void note_touches(const struct sim *sim, struct slot *slot, uint32_t shard)
+{
+    for (uint32_t i = 0; i < sim->player_count; i++) {
+        uint64_t touched = sim->oracle->players[i].touched_index;
+        if (sim->player_shard[i] != shard || touched > slot->applied_seen ||
+            touched == slot->touch_seen[i])
+            continue;
+        slot->touch_seen[i] = touched;
+        slot->touch_last[i] = rep_last_index(shard_rep(slot->shard));
+    }
+}
+
 void oracle_look(struct sim *sim, struct sim_node *node, uint32_t number)
 {
     struct shard_oracle *shard = &sim->oracle->shards[number];
@@ -343,6 +356,7 @@ void oracle_look(struct sim *sim, struct sim_node *node, uint32_t number)
     if (meta->applied_index == slot->applied_seen || sim->failure[0] != '\0' || sim->twins_met)
         return;
     slot->applied_seen = meta->applied_index;
+    note_touches(sim, slot, number);
     if (meta->applied_index > shard->count)
         sim_fail(sim, number, "node %u applied entry %" PRIu64 ", committed are %" PRIu64, node->id,
                  meta->applied_index, shard->count);

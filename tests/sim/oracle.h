@@ -61,6 +61,7 @@ struct player_model {
     uint32_t txn;                /* The transaction that holds it: place plus one; 0: none. */
     uint64_t freed_index;        /* The entry that ended the last one that held the player. */
     uint32_t turns;              /* How many have held it. */
+    uint64_t touched_index;      /* The last entry about it, or that freed it. */
     struct entry_model *entries; /* Of its ledger. */
     uint64_t entry_count, entry_capacity;
     uint8_t entry_hash[32];                 /* Of the newest, */

@@ -70,6 +70,40 @@ void router_call_drop(struct sim_call *call)
     call->send = 0;
 }
 
+/* What is on its way to `node` is of no use any more. */
+static void tell_gone(struct sim *sim, const struct sim_call *call, uint64_t node)
+{
+    struct sim_event gone = {
+        .kind = EV_CANCEL, .node = node, .from = call->send, .number = number_of(sim, call)
+    };
+
+    if (call->send != 0 && sim->hurry > 0)
+        (void)net_send(sim, PROC_ROUTER + call->router, &gone);
+}
+
+void router_call_cancel(struct sim *sim, struct sim_call *call)
+{
+    tell_gone(sim, call, call->retry.target.owner);
+    router_call_drop(call);
+}
+
+void router_caller_gone(struct sim *sim, const struct sim_op *op)
+{
+    uint32_t number = (uint32_t)(op - sim->ops);
+
+    for (uint32_t place = 0; place < sim->router_count * ROUTER_CALLS_MAX; place++) {
+        uint32_t router = place / ROUTER_CALLS_MAX;
+        struct sim_call *call = &sim->routers[router].calls[place % ROUTER_CALLS_MAX];
+        if (!call->used || call->op != number || call->op_call != op->call)
+            continue;
+        if (call->reading > 0)
+            router_read_stop(sim, router, call->reading - 1);
+        else
+            router_call_cancel(sim, call);
+        return;
+    }
+}
+
 /* code 0: a response. */
 static void answer(struct sim *sim, struct sim_call *call, Holdfast__V1__ErrorCode code,
                    struct slice body)
@@ -154,9 +188,12 @@ static void fill(struct sim *sim, const struct sim_call *call, struct retry_even
 static void drive(struct sim *sim, struct sim_call *call, struct retry_event *event,
                   struct slice body)
 {
+    uint64_t asked = call->retry.target.owner;
+
     fill(sim, call, event);
     struct retry_action action = retry_step(&call->retry, event);
-
+    if (action.cancel)
+        tell_gone(sim, call, asked);
     while (action.type == RETRY_ACTION_SEND) {
         struct retry_event not_sent = { .type = RETRY_EVENT_NOT_SENT };
         not_sent.failure = send_call(sim, call);

@@ -16,6 +16,19 @@ typedef Holdfast__Internal__V1__ReadSettledRequest settled_request;
 
 static void let_go(struct sim *sim, uint32_t router, const struct sim_reading *reading);
 
+void router_read_stop(struct sim *sim, uint32_t router, uint32_t place)
+{
+    struct sim_reading *reading = &sim->routers[router].readings[place];
+
+    for (uint32_t i = 0; i < reading->core.count; i++) {
+        if (reading->calls[i] != NULL)
+            router_call_cancel(sim, reading->calls[i]);
+        reading->calls[i] = NULL;
+    }
+    let_go(sim, router, reading);
+    reading->used = false;
+}
+
 static void end(struct sim *sim, uint32_t router, struct sim_reading *reading,
                 Holdfast__V1__ErrorCode code)
 {
@@ -23,13 +36,7 @@ static void end(struct sim *sim, uint32_t router, struct sim_reading *reading,
                                    .op = reading->op,
                                    .op_call = reading->op_call };
 
-    for (uint32_t i = 0; i < reading->core.count; i++) {
-        if (reading->calls[i] != NULL)
-            router_call_drop(reading->calls[i]);
-        reading->calls[i] = NULL;
-    }
-    let_go(sim, router, reading);
-    reading->used = false;
+    router_read_stop(sim, router, (uint32_t)(reading - sim->routers[router].readings));
     router_answer(sim, &told, code, (struct slice){ 0 });
 }
 

@@ -13,7 +13,6 @@
 #include "tests/sim/workload.h"
 
 #define RENEW_MS   600u
-#define REVIEWS    256u /* One of so many wishes. */
 #define CONTAIN_MS 2000u
 #define READS      15u /* Of a hundred wishes about one player. */
 
@@ -39,16 +38,25 @@ static void take_unknown(struct sim *sim, struct sim_op *op)
 
     if (op->id[0] == '\0' || op->calls > 6)
         return;
-    if (sim->healing || sim_chance(sim, 600)) {
+    if (!op->hurried && (sim->healing || sim_chance(sim, 600))) {
         op_call_later(sim, op, sim_between(sim, 1, 300));
         return;
     }
-    if (sim_chance(sim, 700)) {
+    if (op->hurried || sim_chance(sim, 700)) {
         struct sim_op *resolve = op_new(sim, op->server, op->player, METHOD_RESOLVE_OPERATION);
         resolve->target = target;
         resolve->seal = true;
         op_call(sim, resolve);
     }
+}
+
+static void give_up(struct sim *sim, struct sim_op *op)
+{
+    bool away = server_walks_away(sim, op);
+
+    op->call = 0;
+    if (!away)
+        take_unknown(sim, op);
 }
 
 static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
@@ -266,7 +274,7 @@ static void review(struct sim *sim, uint32_t server)
     uint32_t die = op_twist(sim->seed, ~(uint64_t)sim->op_count);
     uint32_t player = die / 256 % sim->player_count;
 
-    if (die % REVIEWS != 0)
+    if (die % sim->reviews != 0)
         return;
     if (die / 4096 % 4 > 0)
         contain(sim, player);
@@ -284,6 +292,7 @@ static void act(struct sim *sim, uint32_t server)
     if (!sim->servers[server].registered || sim->quiet)
         return;
     review(sim, server);
+    server_queue_up(sim, server);
     if (dice < 50)
         ask_about(sim, server);
     else if (dice < 60)
@@ -351,10 +360,8 @@ void server_event(struct sim *sim, struct sim_event *event)
         on_answer(sim, event);
         break;
     case EV_GIVE_UP:
-        if (sim->ops[event->number].call == event->from) {
-            sim->ops[event->number].call = 0;
-            take_unknown(sim, &sim->ops[event->number]);
-        }
+        if (sim->ops[event->number].call == event->from)
+            give_up(sim, &sim->ops[event->number]);
         break;
     case EV_ACT:
         on_act(sim, place, event);

@@ -7,8 +7,7 @@
 #include "tests/sim/goods.h"
 #include "tests/sim/workload.h"
 
-#define PATIENCE_MS 4000u
-#define OPS_MAX     20000u
+#define OPS_MAX 20000u
 
 void server_later(struct sim *sim, uint32_t place, uint64_t delay_ms, struct sim_event event)
 {
@@ -93,7 +92,7 @@ void op_call(struct sim *sim, struct sim_op *op)
     request_encode(sim, op, &ask.bytes);
     caller_append(sim, op, &ask.bytes);
     sim_later(sim, sim_between(sim, 0, 4), &ask);
-    server_later(sim, op->server, PATIENCE_MS,
+    server_later(sim, op->server, server_patience_ms(sim, op),
                  (struct sim_event){ .kind = EV_GIVE_UP, .number = number, .from = op->call });
 }
 

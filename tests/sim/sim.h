@@ -47,6 +47,7 @@ enum sim_kind {
     EV_REP,         /* node <- node: a replication message                     */
     EV_CALL,        /* node <- router, coordinator                             */
     EV_REPLY,       /* router, coordinator <- node                             */
+    EV_CANCEL,      /* node <- router: its caller has gone                     */
     EV_NODE_TICK,   /*                                                         */
     EV_FLUSH,       /* the round of a shard ends; number: shard                */
     EV_SYNCED,      /* writes of a shard are durable; number: shard            */
@@ -117,7 +118,7 @@ enum sim_kind {
     X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
     X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
     X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
-    FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(promotions_upgraded)        \
+    X(calls_left) X(calls_abandoned) X(calls_cancelled) X(queues) X(stragglers) X(comers_zoned) X(ranges_slow) X(swaps_large) FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(promotions_upgraded)        \
     X(programs_refused) X(programs_stopped) X(etcd_rolled_back) X(rollbacks_noticed)               \
     X(restores_accepted) X(restores_interrupted) X(restores_refused) X(restores_of_members)
 /* What a build without the means to damage records cannot do, it need not have done. */
@@ -143,7 +144,7 @@ struct sim_counts {
     SIM_REACH(SIM_FIELD)
     SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD
-    uint64_t events, trading_busy;
+    uint64_t events, trading_busy, replication_messages;
 };
 
 /* ---- etcd ---- */
@@ -242,6 +243,8 @@ struct slot {
     bool checkpoint_open;
     bool flush_due, syncing;
     uint64_t commit_seen, applied_seen;
+    /* By player: the last entry about it that is applied here, and the end of the log just then. */
+    uint64_t touch_seen[SIM_PLAYERS_MAX], touch_last[SIM_PLAYERS_MAX];
     uint64_t applied_before, turned_away; /* Before the last step. */
     uint64_t steps;
     uint64_t truncated_seen;
@@ -285,6 +288,7 @@ struct sim_node {
     uint64_t paused_until_ms;
     uint64_t stalled_until_ms; /* Its disk. */
     uint64_t full_until_ms;    /* The same: it has no room. */
+    bool filled;               /* It had none once. */
     bool full;                 /* Its shards were told so. */
     uint64_t slow_until_ms;    /* What other nodes send it comes late. */
     int64_t skew_ms;
@@ -419,6 +423,11 @@ struct sim {
     uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
     uint32_t checkpoint, answer_lost; /* per thousand */
     uint32_t lag_ms_max, part_bytes;
+    /* variety.c: per thousand calls are given up early, messages come very late; nodes are in so
+     * many zones, 0: they do not say; ranges are read so slowly, 0: as rows; one of so many wishes
+     * holds a player back for review. */
+    uint32_t hurry, straggle, zones, range_ms_max, reviews;
+    bool large_swaps;
     uint32_t replicas, first_nodes; /* Of node_count nodes the others may come later. */
     uint32_t members_ms;            /* Members change about so often; 0: never. */
     uint32_t members_made;
@@ -467,6 +476,14 @@ uint64_t sim_between(struct sim *sim, uint64_t low, uint64_t high);
 bool sim_chance(struct sim *sim, uint32_t per_thousand);
 void sim_later(struct sim *sim, uint64_t delay_ms, const struct sim_event *event);
 uint64_t sim_unix_ms(const struct sim *sim, const struct sim_node *node);
+
+/* ---- variety.c ---- */
+void variety_choose(struct sim *sim);
+
+/* ---- zones.c ---- */
+/* A coordinator's write, by what it has heard: who comes to a shard comes from a zone that the
+ * others use least. */
+void zones_look(struct sim *sim, uint32_t coordinator, const struct coord_write *write);
 
 /* ---- net.c ---- */
 /* False: it is lost. Takes over event->bytes. */
@@ -556,6 +573,8 @@ uint32_t node_reads_waiting_max(const struct sim *sim);
 struct shard_limits node_limits(const struct sim *sim, const struct sim_node *node);
 /* An event's number: the shard, and which of its installations it belongs to. */
 uint64_t slot_number(const struct slot *slot, uint32_t shard);
+/* ---- node_cancel.c ---- */
+void node_cancel(struct sim *sim, struct sim_node *node, const struct sim_event *event);
 /* ---- node_snapshot.c ---- */
 void node_snapshot(struct sim *sim, struct sim_node *node, uint32_t shard,
                    const struct snapshot_actions *actions);
@@ -616,6 +635,8 @@ void coord_accepted(struct sim *sim, uint32_t place);
 void etcd_coord_txn(struct sim *sim, struct sim_event *event);
 
 /* ---- router.c, router_read.c ---- */
+/* The call is dropped, and the node that has it is told, some time. */
+void router_caller_gone(struct sim *sim, const struct sim_op *op);
 void router_event(struct sim *sim, struct sim_event *event);
 /* Begins a call to the shard that its request names, until `deadline_ms`. `wanted` has router,
  * method, op, op_call, reading and part. NULL: too many are open. It may be over on return. */
@@ -623,6 +644,10 @@ struct sim_call *router_call(struct sim *sim, const struct sim_call *wanted, str
                              uint64_t deadline_ms);
 /* Forgets an open call; what it has on its way comes to nothing. */
 void router_call_drop(struct sim_call *call);
+/* ... and its node is told, some time. */
+void router_call_cancel(struct sim *sim, struct sim_call *call);
+/* A read is given up, with all that it has on its way; there is no answer. */
+void router_read_stop(struct sim *sim, uint32_t router, uint32_t place);
 /* Tells a game server. `code` 0: done. */
 void router_answer(struct sim *sim, const struct sim_call *call, Holdfast__V1__ErrorCode code,
                    struct slice body);

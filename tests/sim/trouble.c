@@ -67,6 +67,7 @@ void trouble_choose(struct sim *sim)
     members_choose(sim);
     restore_choose(sim);
     rot_choose(sim);
+    variety_choose(sim);
 }
 
 static void later(struct sim *sim, uint32_t proc, uint64_t low, uint64_t high)
@@ -123,6 +124,7 @@ static void fill_disk(struct sim *sim)
     struct sim_node *node = any_node(sim);
 
     sim->counts.disks_filled++;
+    node->filled = true;
     node->full_until_ms = sim->now_ms + sim_between(sim, 200, sim_chance(sim, 500) ? 1500 : 9000);
     sim_say(sim, "node %u   has no disk left until %llu", node->id,
             (unsigned long long)node->full_until_ms);
@@ -519,6 +521,7 @@ void trouble_heal(struct sim *sim)
     if (sim->node_count >= 3 && sim->members_ms == 0 && sim->counts.bits_flipped == 0 &&
         sim_chance(sim, 250) && !sim_without(sim, WITHOUT_fulls)) {
         struct sim_node *node = any_node(sim);
+        node->filled = true;
         node->full_until_ms = UINT64_MAX;
         sim_say(sim, "node %u   has no disk left for good", node->id);
     }

@@ -89,6 +89,14 @@ uint32_t workload_part(const struct sim *sim, enum workload_wish wish, uint64_t 
 /* Throws the die. */
 uint32_t workload_draw(struct sim *sim, enum workload_wish wish);
 
+/* ---- server_patience.c ---- */
+/* How long the server waits for the answer to this call of an op. */
+uint64_t server_patience_ms(const struct sim *sim, const struct sim_op *op);
+/* It has waited so long. True: it never asks for it again. */
+bool server_walks_away(struct sim *sim, const struct sim_op *op);
+/* Of a server that has a session: now and then others wait for it, and it ends. */
+void server_queue_up(struct sim *sim, uint32_t server);
+
 /* ---- server_reservation.c ---- */
 /* `choose` and `fill` of what closes a reservation: seldom of another operation. */
 bool server_choose_reservation(struct sim *sim, struct workload_choice *choice);

@@ -44,7 +44,8 @@
     X(writes_retried) X(handovers_timed) X(claims_timed) X(joins_timed) X(repairs_timed) \
     X(loads_exchanged) X(changes_vouched) X(changes_unvouched) X(records_doubted) \
     X(replicas_sent_away) X(replicas_back) X(owners_spared) \
-    X(spans_full) X(answers_timed) X(terms_ended) X(wishes_judged)
+    X(spans_full) X(answers_timed) X(terms_ended) X(wishes_judged) \
+    X(searches_explained) X(searches_unexplained) X(claims_even) X(claims_joint)
 #define RSIM_NODE_REACH(X) \
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
@@ -96,7 +97,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 #define RSIM_ROUTER_ROOMS(X) \
     X(call) X(limits) X(keys) X(rights) X(mint) X(defaults) X(batch) X(renew) X(policy) \
     X(cursors) X(shares) X(reads) X(route) X(members) X(restore)
-#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(kinds) X(definitions) X(ahead) \
+#define RSIM_COORDINATOR_ROOMS(X) X(owners) X(servers) X(audits) X(searches) X(claims) X(kinds) X(definitions) X(ahead) \
     X(timings) X(turns) X(budgets) X(loads) X(vouched) X(damages) X(late) X(spans) \
     X(terms)
 #define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts) X(bank) X(sections) X(sessions) \

@@ -1,38 +1,74 @@
 /* RenewTokens: a game server's heartbeat for all that it holds on one shard. */
 #include <string.h>
 
-#include "holdfast/internal/v1/node.pb-c.h"
+#include "router/core/renew.h"
 #include "runtime/base/check.h"
 #include "tests/sim/answer.h"
 #include "tests/sim/workload.h"
 
-/* op->player is the shard here. */
+#define SECRET_BYTE 7u
+
+/* What a game server shows its router: each player, in their order, with the token that it has;
+ * none where it has none, which is lost then without a question. */
+struct heartbeat {
+    struct session_secrets secrets;
+    Holdfast__V1__RenewSessionsRequest request;
+    Holdfast__V1__SessionRef refs[SIM_PLAYERS_MAX], *list[SIM_PLAYERS_MAX];
+    char names[SIM_PLAYERS_MAX][16];
+    char tokens[SIM_PLAYERS_MAX][SESSION_TOKEN_TEXT_SIZE];
+};
+
+static void show(const struct sim *sim, const struct sim_op *op, uint32_t player,
+                 struct heartbeat *beat)
+{
+    const struct held *held = &sim->servers[op->server].held[player];
+    Holdfast__V1__SessionRef *ref = beat->list[player] = &beat->refs[player];
+    struct session_token token;
+
+    holdfast__v1__session_ref__init(ref);
+    request_player_name(player, beat->names[player]);
+    ref->player_id = beat->names[player];
+    ref->token = beat->tokens[player];
+    beat->tokens[player][0] = '\0';
+    if (!held->held)
+        return;
+    CHECK(session_token_parse(slice_from_text(held->token), &token) == ERR_OK);
+    session_token_print(&beat->secrets, slice_from_text(ref->player_id), &token, ref->token);
+}
+
+/* op->player is the shard here. The router's own split of the heartbeat says what it is asked. */
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
 {
-    Holdfast__Internal__V1__RenewTokensRequest request =
+    struct token_secret_record record = { .rotated_at_ms = 0 };
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    Holdfast__Internal__V1__RenewTokensRequest nothing =
         HOLDFAST__INTERNAL__V1__RENEW_TOKENS_REQUEST__INIT;
-    Holdfast__Internal__V1__RenewToken tokens[SIM_PLAYERS_MAX];
-    Holdfast__Internal__V1__RenewToken *pointers[SIM_PLAYERS_MAX];
-    char names[SIM_PLAYERS_MAX][16];
+    struct arena arena = { 0 };
+    struct heartbeat beat;
+    struct renew_plan plan;
 
     (void)parts;
-    request.shard = op->player;
-    request.incarnation = request_text(op->incarnation);
-    request.tokens = pointers;
-    for (uint32_t i = 0; i < sim->player_count; i++) {
-        const struct held *held = &sim->servers[op->server].held[i];
-        if (!held->held || sim->player_shard[i] != op->player)
-            continue;
-        size_t n = request.n_tokens++;
-        holdfast__internal__v1__renew_token__init(&tokens[n]);
-        request_player_name(i, names[n]);
-        tokens[n].position = i;
-        tokens[n].player_id = names[n];
-        tokens[n].fence = held->fence;
-        pointers[n] = &tokens[n];
+    memset(record.current, SECRET_BYTE, sizeof record.current);
+    session_secrets_init(&beat.secrets, SIM_CLUSTER, &record);
+    holdfast__v1__renew_sessions_request__init(&beat.request);
+    beat.request.incarnation = request_text(op->incarnation);
+    beat.request.sessions = beat.list;
+    beat.request.n_sessions = sim->player_count;
+    for (uint32_t i = 0; i < sim->player_count; i++)
+        show(sim, op, i, &beat);
+    struct session_guard guard = { .secrets = &beat.secrets };
+    const struct renew_call call = { &beat.request, sim->shard_count, &guard };
+    CHECK(renew_split(&call, &arena, &plan, &detail) == ERR_OK);
+    nothing.shard = op->player;
+    nothing.incarnation = request_text(op->incarnation);
+    const Holdfast__Internal__V1__RenewTokensRequest *request = &nothing;
+    for (uint32_t i = 0; i < plan.group_count; i++) {
+        if (plan.groups[i].shard == op->player)
+            request = &plan.groups[i].request;
     }
-    request_pack(&request.base, out);
+    request_pack(&request->base, out);
+    arena_deinit(&arena);
 }
 
 static void taken(struct sim *sim, const struct sim_op *op, struct slice body)
