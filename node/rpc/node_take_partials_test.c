@@ -732,8 +732,6 @@ static void a_note_that_is_unreadable_hides_no_change(void **state)
     edges(s, 1, 1, chess);
     pull_all(s);
     assert_non_null(applier_take_damage(s->shards[1].applier));
-    repair(&s->shards[1], TABLE_CHANGED);
-    pull_all(s);
     assert_int_equal(count_of(s, ALL, pong), 2);
     assert_int_equal(count_of(s, ALL, chess), 1);
 }

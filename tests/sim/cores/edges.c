@@ -15,18 +15,18 @@
 #include "runtime/base/check.h"
 #include "tests/sim/cores/rsim.h"
 
-#define PLAYERS     4u
-#define FEW         12u   /* Targets of most seeds. */
-#define TARGETS     1060u /* Of those that forget some. */
-#define GONE_MAX    1000u
-#define VER_MAX     9007199254740991ull
-#define NAMES       2u
-#define LIVES       10u
-#define TURNS       160u
-#define CALLS       48u
-#define PAGES_MAX   1200u
-#define CROWD_IN    12u /* One seed in so many has more targets than are remembered. */
-#define STATUSES    200u
+#define PLAYERS   4u
+#define FEW       12u   /* Targets of most seeds. */
+#define TARGETS   1060u /* Of those that forget some. */
+#define GONE_MAX  1000u
+#define VER_MAX   9007199254740991ull
+#define NAMES     2u
+#define LIVES     10u
+#define TURNS     160u
+#define CALLS     48u
+#define PAGES_MAX 1200u
+#define CROWD_IN  12u /* One seed in so many has more targets than are remembered. */
+#define STATUSES  200u
 
 /* Sorted; one begins as another does. */
 static const char *const players[PLAYERS] = { "an", "ann", "anna", "bob" };
@@ -134,9 +134,8 @@ static void define(struct edges_world *w, uint32_t name)
 
 static void choose_fault(struct edges_world *w, struct call *call)
 {
-    char *const ids[] = { text_lend("claim:x"),      text_lend("match:1"),
-                          text_lend("receipt:s:1"),  text_lend("key:"),
-                          text_lend("nothing"),      text_lend("season:x"),
+    char *const ids[] = { text_lend("claim:x"),      text_lend("match:1"), text_lend("receipt:s:1"),
+                          text_lend("key:"),         text_lend("nothing"), text_lend("season:x"),
                           text_lend("transfer:a:1"), text_lend("") };
     const char *const targets[] = { "", "a\nb", repeated(w, 't', 129), "\x7f" };
     const char *const collections[] = { "Favorites", "a-b", repeated(w, 'c', 65) };
@@ -182,8 +181,8 @@ static struct call choose_call(struct edges_world *w)
         call.op_id = arena_printf(&w->sim->arena, "key:%" PRIu64, rsim_next(w->sim));
     if (chance(w, 50)) {
         call.has_ver = true;
-        call.ver = chance(w, 70) && stands > 0 ? rsim_about(w->sim, stands)
-                                               : rsim_between(w->sim, 1, 9);
+        call.ver =
+            chance(w, 70) && stands > 0 ? rsim_about(w->sim, stands) : rsim_between(w->sim, 1, 9);
         if (chance(w, 3))
             call.ver = VER_MAX - rsim_between(w->sim, 0, 1);
         call.ver = call.ver == 0 ? 1 : call.ver > VER_MAX ? VER_MAX : call.ver;
@@ -217,9 +216,9 @@ static const char *collection_of(const struct call *call)
     do {                                                                                           \
         (request)->player_id = text_lend(players[(call)->player]);                                 \
         (request)->op_id = (call)->op_id;                                                          \
-        (request)->target_id = text_lend(                                                          \
-            (call)->bad_target != NULL ? (call)->bad_target : w->targets[(call)->target]);         \
-        (request)->collection = text_lend(collection_of(call));                                 \
+        (request)->target_id = text_lend((call)->bad_target != NULL ? (call)->bad_target           \
+                                                                    : w->targets[(call)->target]); \
+        (request)->collection = text_lend(collection_of(call));                                    \
         (request)->_ver_case = (call)->has_ver ? 12 : 0;                                           \
         (request)->ver = (call)->ver;                                                              \
         (request)->_if_ver_case = (call)->has_if_ver ? 13 : 0;                                     \
@@ -252,8 +251,7 @@ static bool send(struct edges_world *w, const struct call *call, struct told *re
         return true;
     }
     FILL(&make, call);
-    const Holdfast__V1__FavoriteResponse *told =
-        fixture_mutate(&w->f, METHOD_FAVORITE, &make.base);
+    const Holdfast__V1__FavoriteResponse *told = fixture_mutate(&w->f, METHOD_FAVORITE, &make.base);
     if (told == NULL)
         return false;
     *ret_told = (struct told){ told->write, told->status, told->applied != 0, told->edges };
@@ -282,8 +280,8 @@ static bool has_cause(struct edges_world *w, const struct call *call, struct cau
         return true;
     }
     if (call->has_if_version && call->if_version != version) {
-        *ret_cause = (struct cause){ CODE(VERSION_CONFLICT), "if_version", call->if_version,
-                                     version, true };
+        *ret_cause =
+            (struct cause){ CODE(VERSION_CONFLICT), "if_version", call->if_version, version, true };
         return true;
     }
     const struct edge *edge = &life->edges[call->player][call->target];
@@ -302,15 +300,13 @@ static bool has_cause(struct edges_world *w, const struct call *call, struct cau
     return false;
 }
 
-static void check_refused(struct edges_world *w, const struct call *call,
-                          const struct cause *cause)
+static void check_refused(struct edges_world *w, const struct call *call, const struct cause *cause)
 {
     const Holdfast__Internal__V1__Refusal *error = w->f.error;
 
     /* Where definitions are not in memory, apply decides, and looks at the player first. */
-    if (cause->code == CODE(NOT_FOUND) && w->f.recorded &&
-        error->code == CODE(VERSION_CONFLICT) && call->has_if_version &&
-        call->if_version != w->versions[call->player])
+    if (cause->code == CODE(NOT_FOUND) && w->f.recorded && error->code == CODE(VERSION_CONFLICT) &&
+        call->has_if_version && call->if_version != w->versions[call->player])
         return;
     PROMISE(w->sim, error->code == cause->code && strcmp(error->field, cause->field) == 0,
             "an edge's call is refused with %d for \"%s\", not %d for \"%s\"", (int)error->code,
@@ -389,8 +385,7 @@ static void check_status(struct edges_world *w, const Holdfast__V1__FavoriteStat
 static void check_done(struct edges_world *w, const struct done *done, const struct told *told,
                        bool again)
 {
-    PROMISE(w->sim,
-            told->write->version == done->version && (told->write->duplicate != 0) == again,
+    PROMISE(w->sim, told->write->version == done->version && (told->write->duplicate != 0) == again,
             "the player's version is told as %" PRIu64, told->write->version);
     PROMISE(w->sim, told->applied == done->applied, "a call is told as applied, or not");
     PROMISE(w->sim, told->edges == done->edges, "%u edges are told, not %u", told->edges,
@@ -642,7 +637,7 @@ static void tell_some(struct edges_world *w)
     }
 }
 
-/* None, too many, one that is none, one twice. */
+/* None, too many, one that no game may name, one twice. */
 static void tell_wrong(struct edges_world *w)
 {
     Holdfast__V1__BatchGetStatusRequest request = HOLDFAST__V1__BATCH_GET_STATUS_REQUEST__INIT;
@@ -671,8 +666,9 @@ static void tell_wrong(struct edges_world *w)
 
 static void name_targets(struct edges_world *w)
 {
-    static const char *const few[FEW - 1] = { "a",   "ab",  "abc",         "b:1",          "B",  "0",
-                                              "t/t", "t t", "\xc3\xa4\xc3", "\xe2\x82\xac", "zz" };
+    static const char *const few[FEW - 1] = { "a", "ab",  "abc", "b:1",          "B",
+                                              "0", "t/t", "t t", "\xc3\xa4\xc3", "\xe2\x82\xac",
+                                              "zz" };
 
     w->target_count = rsim_between(w->sim, 1, CROWD_IN) == 1 ? TARGETS : FEW;
     for (uint32_t i = 0; i < w->target_count; i++)
@@ -701,8 +697,8 @@ static void crowd(struct edges_world *w)
 static void turn(struct edges_world *w)
 {
     static void (*const deeds[])(struct edges_world *) = {
-        ask,       ask,       ask,         ask,       ask,       ask,       ask_again, ask,
-        tell_list, tell_list, tell_target, tell_some, tell_some, tell_wrong
+        ask, ask,       ask,       ask,         ask,       ask,       ask_again,
+        ask, tell_list, tell_list, tell_target, tell_some, tell_some, tell_wrong
     };
 
     if (chance(w, 60)) /* Else at the same moment: lists have ties. */

@@ -17,17 +17,17 @@
 #include "runtime/base/hex.h"
 #include "tests/sim/cores/life.h"
 
-#define TURNS      140u
-#define SEEN       2048u
-#define READERS    4u
-#define TARGETS    3u
-#define DEFINED    4u
+#define TURNS            140u
+#define SEEN             2048u
+#define READERS          4u
+#define TARGETS          3u
+#define DEFINED          4u
 #define RETENTION_NUMBER 41u
-#define KIND(name) HOLDFAST__V1__EVENT_KIND__EVENT_KIND_##name
-#define TRIM_MS    15000u /* By then a shard has removed what retention lets go. */
-#define STEP_MS    900u   /* No event goes before the reader who follows has seen it. */
-#define KEEP_MS    (7ull * 24u * 3600u * 1000u)
-#define KEPT_MAX   1000000u
+#define KIND(name)       HOLDFAST__V1__EVENT_KIND__EVENT_KIND_##name
+#define TRIM_MS          15000u /* By then a shard has removed what retention lets go. */
+#define STEP_MS          900u   /* No event goes before the reader who follows has seen it. */
+#define KEEP_MS          (7ull * 24u * 3600u * 1000u)
+#define KEPT_MAX         1000000u
 
 typedef Holdfast__Internal__V1__ListShardEventsRequest list_request;
 typedef Holdfast__Internal__V1__ListShardEventsResponse list_response;
@@ -138,8 +138,8 @@ static void check_ledger(struct events_world *w, const event_message *event)
                 strcmp(told->reason, entry->reason) == 0 && event->at_ms == entry->at_ms,
             "an entry of kind %d is told as %d", (int)entry->kind, (int)told->kind);
     PROMISE(w->sim,
-            told->items == entry->n_items && (entry->n_items == 0 ||
-                                              told->items_taken == entry->items_taken),
+            told->items == entry->n_items &&
+                (entry->n_items == 0 || told->items_taken == entry->items_taken),
             "%u items are told", told->items);
     PROMISE(w->sim, told->n_changes == entry->n_changes, "%zu changes are told", told->n_changes);
     for (size_t i = 0; i < entry->n_changes; i++) {
@@ -236,8 +236,7 @@ static void see(struct events_world *w, const event_message *event)
             place.epoch > w->begun_epoch ||
                 (place.epoch == w->begun_epoch && place.counter > w->begun_counter),
             "an event of an entry of before");
-    PROMISE(w->sim,
-            (uint64_t)event->at_ms >= w->begun_ms && (uint64_t)event->at_ms <= w->f->now_ms,
+    PROMISE(w->sim, (uint64_t)event->at_ms >= w->begun_ms && (uint64_t)event->at_ms <= w->f->now_ms,
             "an event of %" PRId64, event->at_ms);
     seen->kind = event->kind;
     seen->entity = arena_text(&w->sim->arena, slice_from_text(event->entity));
@@ -381,8 +380,8 @@ static void define(struct events_world *w)
     w->want.number = hats.number;
     w->want.ver = hats.revision;
     w->want.entity = arena_printf(&w->sim->arena, "definition:collection/%s", hats.name);
-    w->definitions = hats.number % w->f->shard_count == w->f->shard &&
-                     (!hats.deleted || w->defined[place]);
+    w->definitions =
+        hats.number % w->f->shard_count == w->f->shard && (!hats.deleted || w->defined[place]);
     w->defined[place] = !hats.deleted;
 }
 
@@ -414,8 +413,8 @@ static void retain(struct events_world *w)
     w->want.number = given.number;
     w->want.ver = given.version;
     w->want.flag = given.deleted;
-    w->definitions = given.number % w->f->shard_count == w->f->shard &&
-                     (!given.deleted || w->retained);
+    w->definitions =
+        given.number % w->f->shard_count == w->f->shard && (!given.deleted || w->retained);
     PROMISE(w->sim, fixture_mutate(w->f, METHOD_DEFINE, &request.base) != NULL,
             "a retention is refused: %s", w->f->error->message);
     w->retained = !given.deleted;
@@ -448,8 +447,7 @@ static void look_what_is_gone(struct events_world *w)
     }
     PROMISE(w->sim, gone >= w->gone, "an event is back");
     for (uint32_t i = w->gone; i < gone; i++)
-        PROMISE(w->sim,
-                w->seen[i].at_ms + w->keep_ms <= w->f->now_ms || w->count - i > w->kept_max,
+        PROMISE(w->sim, w->seen[i].at_ms + w->keep_ms <= w->f->now_ms || w->count - i > w->kept_max,
                 "an event is removed that is to be kept");
     w->sim->counts.events_trimmed += gone - w->gone;
     w->gone = gone;
@@ -513,8 +511,9 @@ static uint32_t place_of(const struct events_world *w, const struct reader_state
 
 static void choose_filter(struct events_world *w, struct reader_state *reader)
 {
-    static const char *const prefixes[] = { "",          "player:",     "player:ann", "player:b",
-                                            "player:bo", "definition:", "x",          "player:anna" };
+    static const char *const prefixes[] = {
+        "", "player:", "player:ann", "player:b", "player:bo", "definition:", "x", "player:anna"
+    };
 
     reader->kind_count = chance(w, 50) ? 0 : (uint32_t)rsim_between(w->sim, 1, 2);
     for (uint32_t i = 0; i < reader->kind_count; i++)
@@ -608,8 +607,8 @@ static void read_wrongly(struct events_world *w)
     Holdfast__V1__EventKind kinds[17];
     uint8_t place[EVENT_PLACE_BYTES + 1] = { 0 };
     char *long_prefix = arena_zalloc(&w->sim->arena, 130);
-    static const char *const fields[] = { "limit", "limit", "kinds", "entity_prefix", "after",
-                                          "after" };
+    static const char *const fields[] = { "limit",         "limit", "kinds",
+                                          "entity_prefix", "after", "after" };
     uint32_t which = below(w, ARRAY_SIZE(fields) + 1);
 
     memset(long_prefix, 'p', which == 3 ? 129 : 128);

@@ -13,14 +13,14 @@
 #include "runtime/base/check.h"
 #include "tests/sim/cores/rsim.h"
 
-#define ENTITIES   3u
-#define EACH       4u
-#define KEYS       160u
-#define TURNS      260u
-#define CHANGES    8u
-#define MARKS      4u
-#define LOADS_MAX  20u
-#define VALUE_MAX  400u
+#define ENTITIES  3u
+#define EACH      4u
+#define KEYS      160u
+#define TURNS     260u
+#define CHANGES   8u
+#define MARKS     4u
+#define LOADS_MAX 20u
+#define VALUE_MAX 400u
 
 struct cell {
     uint32_t value; /* 0: there is none. Else what the bytes are made of. */
@@ -36,9 +36,9 @@ struct memory {
     struct row_key keys[KEYS]; /* Sorted. */
     uint32_t count;
     struct cells now, database;
-    struct cells seen; /* By the observer. */
-    uint32_t values;   /* Given out so far. */
-    bool inside;       /* A transaction is open: nothing is loaded. */
+    struct cells seen;        /* By the observer. */
+    uint32_t values;          /* Given out so far. */
+    bool inside;              /* A transaction is open: nothing is loaded. */
     uint32_t chosen[CHANGES]; /* Rows that are in memory before it begins, as apply has them. */
     struct need need;
     /* An open checkpoint: what the database is to hold after it. */
@@ -160,8 +160,7 @@ static void load_key(struct memory *m, struct slice key)
     const struct slice bytes = bytes_of(value);
 
     PROMISE(m->sim,
-            state_load(m->state, state_load_generation(m->state), key,
-                       value > 0 ? &bytes : NULL),
+            state_load(m->state, state_load_generation(m->state), key, value > 0 ? &bytes : NULL),
             "what was just read is not taken in");
 }
 
@@ -180,8 +179,8 @@ static void look(struct memory *m, uint32_t place)
         known = state_find(m->state, key, &found);
     }
     PROMISE(m->sim, known != STATE_MISSING, "a row that was loaded is missing");
-    PROMISE(m->sim, (known == STATE_PRESENT) == (value > 0), "a row of table %c is %s",
-            key.data[0], known == STATE_PRESENT ? "there" : "not there");
+    PROMISE(m->sim, (known == STATE_PRESENT) == (value > 0), "a row of table %c is %s", key.data[0],
+            known == STATE_PRESENT ? "there" : "not there");
     PROMISE(m->sim, known == STATE_ABSENT || is_value(found, value),
             "a row of table %c has another value", key.data[0]);
 }
@@ -407,8 +406,8 @@ static void checkpoint_end(struct memory *m)
         const struct blob *value = m->writes[i].value;
         uint32_t place = place_of(m, m->writes[i].key);
         PROMISE(m->sim,
-                value == NULL || is_value((struct slice){ value->bytes, value->size },
-                                          load_u32(value->bytes)),
+                value == NULL ||
+                    is_value((struct slice){ value->bytes, value->size }, load_u32(value->bytes)),
                 "a frozen row of table %c has changed", m->writes[i].key.data[0]);
         m->database.list[place].value = value != NULL ? load_u32(value->bytes) : 0;
     }

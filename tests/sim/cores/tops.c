@@ -55,8 +55,7 @@ struct fixture *tops_shard(struct tops *t, uint32_t shard)
 
 /* ---- edges ---- */
 
-static void change(struct tops *t, uint32_t shard, uint32_t collection,
-                   struct tops_target *target)
+static void change(struct tops *t, uint32_t shard, uint32_t collection, struct tops_target *target)
 {
     struct fixture *f = tops_shard(t, shard);
     struct tops_spot *spot = &target->spots[collection][shard];
@@ -288,8 +287,8 @@ static const void *repair_player(struct tops *t, struct fixture *f, struct slice
     struct favorite_key edge;
 
     PROMISE(t->sim, favorite_key_parse(key, &edge) == ERR_OK, "a key of an edge is none");
-    const char *player = arena_text(&t->sim->arena, (struct slice){ edge.entity.data + 7,
-                                                                    edge.entity.size - 7 });
+    const char *player =
+        arena_text(&t->sim->arena, (struct slice){ edge.entity.data + 7, edge.entity.size - 7 });
     Holdfast__V1__RepairPlayerRequest *request = fixture_repair_request(f, player);
 
     fixture_contain(f, player);
@@ -387,7 +386,7 @@ static void define_all(struct tops *t, uint32_t shard)
 {
     for (uint32_t c = 0; c < TOPS_COLLECTIONS; c++) {
         const struct fixture_collection collection = { tops_number(c), 10 + c, tops_collections[c],
-                                                       POLICY_LAST, 0, false };
+                                                       POLICY_LAST,    0,      false };
         fixture_define(&t->shards[shard], &collection);
     }
 }

@@ -1,5 +1,5 @@
-/* What shards answer to pulls, to what homes log, and to readers of lists; and which rows stand once
- * all is pulled. */
+/* What shards answer to pulls, to what homes log, and to readers of lists; and which rows stand
+ * once all is pulled. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -120,7 +120,8 @@ static void check_part(struct tops *t, uint32_t source, const struct pull_home *
     PROMISE(t->sim, !items.bad, "an item cannot be read");
     bool more = next_changed(t, source, home->home, at, &place);
     PROMISE(t->sim, part->more || !more, "changes are left out, and not said to be");
-    PROMISE(t->sim, more || !part->more || part->items.size == 0, "more changes are announced than there are");
+    PROMISE(t->sim, more || !part->more || part->items.size == 0,
+            "more changes are announced than there are");
     PROMISE(t->sim, !source_dot_is_above(part->to, at) && !source_dot_is_above(at, part->to),
             "an answer says to go further than it does");
     PROMISE(t->sim, part->emptied == has_emptied(t, source, home),
@@ -298,8 +299,8 @@ bool tops_answer(struct tops *t, const struct pull_call *call, struct slice *ret
 
 /* What a target counts for at its home, by what was logged; of edges from `first` on. In a damaged
  * world, by the edges. */
-static uint64_t counted(const struct tops *t, const struct tops_target *target,
-                        uint32_t collection, uint32_t first)
+static uint64_t counted(const struct tops *t, const struct tops_target *target, uint32_t collection,
+                        uint32_t first)
 {
     uint64_t count = 0;
 
@@ -359,8 +360,8 @@ static void check_list(struct tops *t, const struct tops_list *list,
         if (target->home[list->collection] != list->home)
             continue;
         uint64_t own = counted(t, target, list->collection, list->first);
-        bool before = own > last || (own == last &&
-                                     strcmp(target->name, told[count - 1]->target_id) < 0);
+        bool before =
+            own > last || (own == last && strcmp(target->name, told[count - 1]->target_id) < 0);
         bool listed = false;
         for (size_t k = 0; k < count; k++)
             listed |= strcmp(told[k]->target_id, target->name) == 0;
@@ -567,8 +568,8 @@ void tops_check_rows(struct tops *t, uint32_t shard)
             "%u notes of %u counts, and %u of targets without edges", standing.notes,
             wanted.partials, standing.emptied);
     PROMISE(t->sim, standing.shares == wanted.shares && standing.tallies == wanted.tallies,
-            "%u parts of %u totals, not %u of %u", standing.shares, standing.tallies,
-            wanted.shares, wanted.tallies);
+            "%u parts of %u totals, not %u of %u", standing.shares, standing.tallies, wanted.shares,
+            wanted.tallies);
     PROMISE(t->sim, t->damaged || standing.places == wanted.places, "%u places in lists, not %u",
             standing.places, wanted.places);
 }
