@@ -593,15 +593,12 @@ static void tell_target(struct edges_world *w)
 }
 
 /* Statuses of one player, or this shard's counts: both of some targets, in their order. */
-static void tell_some(struct edges_world *w)
+static void tell_from(struct edges_world *w, uint32_t player, uint32_t first, uint32_t count)
 {
     Holdfast__V1__BatchGetStatusRequest statuses = HOLDFAST__V1__BATCH_GET_STATUS_REQUEST__INIT;
     Holdfast__Internal__V1__GetPartialsRequest partials =
         HOLDFAST__INTERNAL__V1__GET_PARTIALS_REQUEST__INIT;
-    uint32_t player = below(w, PLAYERS), name = below(w, NAMES), first = below(w, w->target_count);
-    uint32_t count = w->target_count < STATUSES || chance(w, 80)
-                         ? (uint32_t)rsim_between(w->sim, 1, 5)
-                         : STATUSES;
+    uint32_t name = below(w, NAMES);
     char *targets[STATUSES];
 
     for (uint32_t i = 0; i < count; i++)
@@ -635,6 +632,15 @@ static void tell_some(struct edges_world *w)
         PROMISE(w->sim, counts->counts[i] == wanted, "%" PRIu64 " edges are counted, not %" PRIu64,
                 counts->counts[i], wanted);
     }
+}
+
+static void tell_some(struct edges_world *w)
+{
+    uint32_t count = w->target_count < STATUSES || chance(w, 80)
+                         ? (uint32_t)rsim_between(w->sim, 1, 5)
+                         : STATUSES;
+
+    tell_from(w, below(w, PLAYERS), below(w, w->target_count), count);
 }
 
 /* None, too many, one that no game may name, one twice. */
@@ -692,6 +698,8 @@ static void crowd(struct edges_world *w)
         w->versions[call.player]++;
         arena_reset(&w->f.arena);
     }
+    for (uint32_t i = 0; i < w->target_count; i += STATUSES / 2)
+        tell_from(w, call.player, i, STATUSES);
 }
 
 static void turn(struct edges_world *w)

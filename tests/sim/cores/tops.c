@@ -108,6 +108,10 @@ static void pass_hours(struct tops *t)
 
     t->now_ms += hours * HOUR_MS;
     t->sim->counts.tops_hours++;
+    for (uint32_t i = 0; i < t->shard_count && !t->damaged; i++) {
+        tops_tell_list(t, i); /* Places are those of before. */
+        tops_tell_list(t, i);
+    }
 }
 
 static void pass(struct tops *t)
@@ -348,9 +352,10 @@ static void spoil(struct tops *t)
 
 static void turn(struct tops *t)
 {
-    static void (*const deeds[])(struct tops *) = { change_some, change_some, change_some, empty,
-                                                    pull_badly,  pull_well,   spoil,       trouble,
-                                                    pass,        pass_hours,  give_homes };
+    static void (*const deeds[])(struct tops *) = {
+        change_some, change_some, change_some, empty, pull_badly,    pull_well,
+        spoil,       trouble,     pass,        pass_hours, give_homes, tops_take_bare
+    };
 
     RSIM_PICK(t->sim, deeds)(t);
     if (!t->damaged && chance(t, 40))
@@ -408,7 +413,10 @@ static void start(struct tops *t)
     static const uint32_t counts[] = { 1, 2, 4, 4, 8 };
 
     t->shard_count = rsim_between(t->sim, 1, MANY_IN) > 1 ? RSIM_PICK(t->sim, counts) : TOPS_SHARDS;
-    t->target_count = rsim_between(t->sim, 1, MANY_IN) == 1 ? TOPS_TARGETS : FEW;
+    bool many = rsim_between(t->sim, 1, MANY_IN) == 1;
+    t->target_count = many ? TOPS_TARGETS : FEW;
+    if (many)
+        t->shard_count = 1; /* Its home has more to be told than a page holds. */
     t->damaged = chance(t, 25);
     t->targets = mem_zalloc(t->target_count * sizeof *t->targets);
     t->now_ms = ((uint64_t)START_HOUR + below(t, 24)) * HOUR_MS + HOUR_MS / 4;

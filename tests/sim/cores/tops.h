@@ -67,6 +67,8 @@ struct fixture *tops_shard(struct tops *t, uint32_t shard);
 /* ---- tops_told.c: what shards tell ---- */
 /* A call of a puller reaches its shard. The answer, in the seed's arena. False: refused. */
 bool tops_answer(struct tops *t, const struct pull_call *call, struct slice *ret_answer);
+/* What no puller sends unless something went wrong. */
+void tops_take_bare(struct tops *t);
 void tops_tell_list(struct tops *t, uint32_t home);
 void tops_tell_refused(struct tops *t);
 /* Nothing is on its way: what every home knows, and all rows, are those of the edges. */

@@ -295,6 +295,48 @@ bool tops_answer(struct tops *t, const struct pull_call *call, struct slice *ret
     return true;
 }
 
+/* A part behind a gap, of which nothing may be logged; or one that says how far it is, and no more,
+ * where nothing is to come before that. */
+void tops_take_bare(struct tops *t)
+{
+    uint32_t home = (uint32_t)rsim_between(t->sim, 0, t->shard_count - 1);
+    uint32_t source = (uint32_t)rsim_between(t->sim, 0, t->shard_count - 1);
+    const struct source_dot logged = t->logged[home][source];
+    const struct tops_target *target = &t->targets[rsim_between(t->sim, 0, t->target_count - 1)];
+    Holdfast__Internal__V1__PulledPart part = HOLDFAST__INTERNAL__V1__PULLED_PART__INIT;
+    Holdfast__Internal__V1__PulledPart *parts[] = { &part };
+    take_request request = HOLDFAST__INTERNAL__V1__TAKE_PARTIALS_REQUEST__INIT;
+    struct buf items = { 0 };
+    struct spot_place unused;
+    struct slice answer;
+    bool gap = rsim_chance(t->sim, 50);
+
+    if (t->damaged || target->home[0] != home ||
+        (!gap && next_changed(t, source, home, logged, &unused)))
+        return;
+    const struct fixture *f = &t->shards[source];
+    const struct pull_item item = { .dot = { logged.epoch + 2, 9 },
+                                    .collection = tops_number(0),
+                                    .target = slice_from_text(target->name),
+                                    .count = 77 };
+    pull_item_encode(&item, &items);
+    part.source = source;
+    part.after_epoch = logged.epoch + gap;
+    part.after_counter = logged.counter;
+    part.to_epoch = gap ? logged.epoch + 2 : f->epoch;
+    part.to_counter = gap ? 9 : f->counter;
+    part.items = (ProtobufCBinaryData){ gap ? items.size : 0, items.data };
+    request.shard = home;
+    request.parts = parts;
+    request.n_parts = 1;
+    const struct pull_call call = { .token = 1,
+                                    .shard = home,
+                                    .method = METHOD_TAKE_PARTIALS,
+                                    .request = arena_pack(&t->sim->arena, &request.base) };
+    PROMISE(t->sim, tops_answer(t, &call, &answer), "a part is refused");
+    buf_deinit(&items);
+}
+
 /* ---- lists ---- */
 
 /* What a target counts for at its home, by what was logged; of edges from `first` on. In a damaged
