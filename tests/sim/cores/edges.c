@@ -115,7 +115,8 @@ static void define(struct edges_world *w, uint32_t name)
         life = w->lives[w->life_count++] = mem_zalloc(sizeof *life);
         life->number = ++w->numbers;
     }
-    life->edges_max = (uint32_t)rsim_between(w->sim, 2, 7);
+    bool by_default = chance(w, 20);
+    life->edges_max = by_default ? COLLECTION_EDGES_DEFAULT : (uint32_t)rsim_between(w->sim, 2, 7);
     life->last_write = chance(w, 40);
     w->revision += rsim_between(w->sim, 1, 3);
     const struct fixture_collection collection = {
@@ -123,7 +124,7 @@ static void define(struct edges_world *w, uint32_t name)
         .revision = w->revision,
         .name = names[name],
         .policy = life->last_write ? POLICY_LAST : POLICY_HIGHEST,
-        .edges_max = life->edges_max,
+        .edges_max = by_default ? 0 : life->edges_max,
         .deleted = deletes,
     };
     fixture_define(&w->f, &collection);
