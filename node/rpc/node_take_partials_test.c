@@ -721,6 +721,21 @@ static void a_total_that_was_unreadable_misses_nothing(void **state)
     assert_int_equal(count_of(s, ALL, pong), 4);
 }
 
+/* Its key says what changed: a home that pulls past it misses nothing. */
+static void a_note_that_is_unreadable_hides_no_change(void **state)
+{
+    struct fixture_shards *s = *state;
+    const char *pong = target("pong"), *chess = target("chess");
+
+    edges(s, 1, 2, pong);
+    spoil(&s->shards[1], TABLE_CHANGED);
+    edges(s, 1, 1, chess);
+    pull_all(s);
+    assert_non_null(applier_take_damage(s->shards[1].applier));
+    assert_int_equal(count_of(s, ALL, pong), 2);
+    assert_int_equal(count_of(s, ALL, chess), 1);
+}
+
 /* The repair of a count names another entry; what was noted of it before says nothing. */
 static void a_count_that_is_repaired_is_not_forgotten(void **state)
 {
@@ -758,6 +773,7 @@ int main(void)
         TOP_TEST(many_targets_are_forgotten_a_part_at_a_time),
         TOP_TEST(what_cannot_be_forgotten_is_refused),
         TOP_TEST(a_total_that_was_unreadable_misses_nothing),
+        TOP_TEST(a_note_that_is_unreadable_hides_no_change),
         TOP_TEST(a_count_that_is_repaired_is_not_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

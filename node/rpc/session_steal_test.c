@@ -49,6 +49,24 @@ static void a_holder_that_ends_in_time_hands_over_in_the_same_entry(void **state
     assert_int_equal(fixture_balance(f, "ann", "gold"), 6);
 }
 
+/* What its holder gave up was not taken from it. */
+static void a_session_that_its_holder_ended_is_not_told_as_stolen(void **state)
+{
+    struct fixture *f = *state;
+    char *held = fixture_start(f, "ann", SERVER_A, MODE(FAIL), fixture_op_id(f));
+    char *claim = fixture_op_id(f);
+
+    assert_null(fixture_start(f, "ann", SERVER_B, MODE(STEAL), claim));
+    assert_non_null(fixture_end(f, "ann", held));
+    Holdfast__Internal__V1__OperationRecord *status = fixture_operation(f, "ann", claim);
+    assert_int_equal(status->state, OPERATION(COMMITTED));
+    Holdfast__V1__StartSessionResponse *response =
+        holdfast__v1__start_session_response__unpack(NULL, status->result.len, status->result.data);
+    assert_non_null(response);
+    assert_false(response->stolen);
+    holdfast__v1__start_session_response__free_unpacked(response, NULL);
+}
+
 static void a_silent_holder_is_displaced_when_the_grace_period_ends(void **state)
 {
     struct fixture *f = *state;
@@ -238,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(a_holder_that_ends_in_time_hands_over_in_the_same_entry),
+        FIXTURE_TEST(a_session_that_its_holder_ended_is_not_told_as_stolen),
         FIXTURE_TEST(a_silent_holder_is_displaced_when_the_grace_period_ends),
         FIXTURE_TEST(a_later_claim_replaces_the_claimant_but_not_the_deadline),
         FIXTURE_TEST(a_sealed_steal_never_takes_the_session),

@@ -26,10 +26,11 @@ static bool take_note(void *user, struct slice key, struct slice value)
         page->more = true;
         return false;
     }
-    if (changed_row_decode(key, value, &note) != ERR_OK) {
+    if (changed_row_decode(key, value, &note) != ERR_OK)
         damage_note(page->context->damage, (struct slice){ 0 }, CHANGED_DAMAGE);
+    /* Its key says all: left out, the change would stay behind what the home has logged. */
+    if (changed_key_parse(key, &note) != ERR_OK)
         return true;
-    }
     note.target = arena_copy(page->context->arena, note.target);
     page->notes[page->count++] = note;
     return true;

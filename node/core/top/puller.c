@@ -24,6 +24,8 @@ struct taken {
 struct home {
     bool in_round;
     bool known;                /* `logged` is what the home has logged. */
+    bool looks;                /* It is asked for that in this round. */
+    uint64_t looked_ms;        /* When it last was. */
     struct source_dot *logged; /* By source; NULL: never owned. */
     /* Of the round under way. */
     uint32_t answered; /* Sources that told all they had. */
@@ -145,6 +147,7 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
     }
     if (home->hour == 0 || !home->known)
         home->hour = puller->hour;
+    home->looks = !home->known || puller->begun_ms - home->looked_ms >= PULLER_LOOK_MS;
     if (home->hour != puller->hour && !home->sweeping) {
         home->sweeping = true;
         home->hour = puller->hour;
@@ -292,7 +295,7 @@ static bool make_request(struct puller *puller, uint32_t shard, struct buf *out,
     switch (puller->phase) {
     case LOOKING:
         *ret_method = METHOD_GET_PULLED;
-        if (!home->in_round || home->known)
+        if (!home->in_round || !home->looks)
             return false;
         look_request(shard, out);
         return true;
@@ -391,6 +394,7 @@ static void looked(struct puller *puller, struct home *home, const ProtobufCMess
             home->logged[source.home] = source.after;
     }
     home->known = !reader.bad;
+    home->looked_ms = puller->begun_ms;
 }
 
 static uint32_t count_items(struct slice items)

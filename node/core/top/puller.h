@@ -4,7 +4,8 @@
  * the shell makes the calls, tells the time and who owns what. Nothing here is state: a node that
  * begins to own a home asks it how far it is.
  *
- *   puller_begin -> GetPulled of homes that are not known -> PullPartials of every shard
+ *   puller_begin -> GetPulled of homes that are not known, or were not asked for a minute
+ *                -> PullPartials of every shard
  *                -> TakePartials of every home with something to log
  *                -> ForgetPartials of every shard that keeps targets without edges, as far as
  *                   their homes have logged that -> the round ends
@@ -19,6 +20,9 @@
 #define PULLER_EVERY_MS 1000u
 #define PULLER_AGAIN_MS 50u /* While there is more than one round takes. */
 #define PULLER_WINDOW   32u /* Calls on their way at once. */
+/* How far a home is, it is asked again after so long: a repair may have taken it back, so that a
+ * source is pulled again (top_repair.h). */
+#define PULLER_LOOK_MS 60000u
 
 struct puller;
 

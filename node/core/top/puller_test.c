@@ -322,6 +322,25 @@ static void what_a_home_did_not_answer_is_looked_up(void **state)
     assert_int_equal(puller_pulled_ms(w->puller, 1), AT_MS);
 }
 
+/* A repair of its rows may take back how far it is: once a minute it is asked. */
+static void a_home_that_a_repair_took_back_is_pulled_again(void **state)
+{
+    struct world *w = *state;
+
+    has_changed(w, 0, 1);
+    (void)round_of(w);
+    assert_int_equal(w->taken[1], 1);
+    w->now_ms = 5000 + PULLER_LOOK_MS - 1;
+    (void)round_of(w);
+    assert_int_equal(w->asked[METHOD_GET_PULLED], 0);
+    w->logged[1][0] = (struct source_dot){ 0 };
+    (void)round_of(w);
+    assert_int_equal(w->asked[METHOD_GET_PULLED], 2);
+    assert_int_equal(w->taken[1], 1);
+    (void)round_of(w);
+    assert_int_equal(w->asked[METHOD_GET_PULLED], 0);
+}
+
 static void a_home_that_misses_something_is_looked_up(void **state)
 {
     struct world *w = *state;
@@ -506,6 +525,7 @@ int main(void)
         PULLER_TEST(a_home_knows_until_when_all_shards_were_pulled),
         PULLER_TEST(a_node_knows_how_far_it_is_behind),
         PULLER_TEST(what_a_home_did_not_answer_is_looked_up),
+        PULLER_TEST(a_home_that_a_repair_took_back_is_pulled_again),
         PULLER_TEST(a_home_that_misses_something_is_looked_up),
         PULLER_TEST(a_home_that_comes_back_is_looked_up),
         PULLER_TEST(an_entry_has_a_limit),

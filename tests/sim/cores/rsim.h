@@ -54,7 +54,12 @@
     X(bank_expiries) X(bank_reads) X(edits_done) X(edits_refused) X(profiles_filled) \
     X(sessions_started) X(sessions_asked_for) X(sessions_refused) X(sessions_ended) X(sessions_due) \
     X(ids_decided) X(ids_turned_down) X(ids_sealed) X(ids_forgotten) \
-    X(wards_held) X(wards_searched) X(wards_policies)
+    X(wards_held) X(wards_searched) X(wards_policies) \
+    X(edges_changed) X(edges_refused) X(edges_forgotten) X(edges_paged) \
+    X(tops_hours) X(tops_rounds) X(tops_repaired) X(tops_taken) X(tops_known) X(tops_gaps) \
+    X(tops_forgotten) X(tops_listed) X(events_of_ledgers) X(events_trimmed) X(events_read) \
+    X(memory_changes) X(memory_undone) X(memory_ranges) X(memory_checkpoints) X(memory_evictions) \
+    X(logs_committed)
 /* clang-format on */
 
 struct rsim_counts {
@@ -101,7 +106,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(timings) X(turns) X(budgets) X(loads) X(vouched) X(damages) X(late) X(spans) \
     X(terms)
 #define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts) X(bank) X(sections) X(sessions) \
-    X(ids) X(wardens)
+    X(ids) X(wardens) X(edges) X(tops) X(events) X(memory) X(logs)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
