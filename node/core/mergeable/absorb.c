@@ -110,7 +110,9 @@ void merge_row_settle(struct merge_replica *replica, const struct merge_key *key
     for (uint32_t i = 0; i < local->recent.count; i++) {
         struct causal_entry entry = local->recent.entries[i];
 
-        if (!merge_all_have(replica, (struct merge_dot){ entry.actor, entry.upto }))
+        /* Of a forgotten era all have all: a log that is replayed may name thousands of those. */
+        if (merge_actor_era(entry.actor) >= replica->clock.era &&
+            !merge_all_have(replica, (struct merge_dot){ entry.actor, entry.upto }))
             local->recent.entries[kept++] = entry;
     }
     local->recent.count = kept;

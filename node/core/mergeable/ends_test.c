@@ -146,7 +146,7 @@ static void restarts_by_the_hundred_leave_a_short_clock(void **state)
     struct pair *pair = *state;
     uint32_t most = 0;
 
-    for (uint32_t i = 0; i < 400; i++) {
+    for (uint32_t i = 0; i < 1200; i++) {
         uint32_t at = i % 7 == 0;
 
         start(pair, at);
