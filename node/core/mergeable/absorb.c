@@ -32,7 +32,8 @@ static bool dots_fit(const struct merge_replica *replica, const struct merge_inc
         struct merge_dot dot = dot_at(incoming, i);
 
         fit = mclock_has_room(&replica->clock, dot);
-        if (mclock_find(&replica->clock, dot.actor) == NULL)
+        if (merge_actor_era(dot.actor) >= replica->clock.era &&
+            mclock_find(&replica->clock, dot.actor) == NULL)
             causal_raise(&fresh, dot.actor, 1);
     }
     fit = fit && replica->clock.count + fresh.count <= MCLOCK_ACTORS_MAX;
@@ -109,7 +110,9 @@ void merge_row_settle(struct merge_replica *replica, const struct merge_key *key
     for (uint32_t i = 0; i < local->recent.count; i++) {
         struct causal_entry entry = local->recent.entries[i];
 
-        if (!merge_all_have(replica, (struct merge_dot){ entry.actor, entry.upto }))
+        /* Of a forgotten era all have all: a log that is replayed may name thousands of those. */
+        if (merge_actor_era(entry.actor) >= replica->clock.era &&
+            !merge_all_have(replica, (struct merge_dot){ entry.actor, entry.upto }))
             local->recent.entries[kept++] = entry;
     }
     local->recent.count = kept;
@@ -122,7 +125,7 @@ void merge_rows_settle(struct merge_replica *replica)
     for (uint32_t i = replica->store.count; i > 0; i--) {
         const struct merge_row *row = &replica->store.rows[i - 1];
 
-        if (row->record.context.count == 0 && row->record.recent.count == 0)
+        if (causal_is_empty(&row->record.context) && causal_is_empty(&row->record.recent))
             continue;
         struct merge_key *key = merge_key_ref(row->key);
 

@@ -13,7 +13,7 @@ void causal_deinit(struct causal *causal)
 
 void causal_copy(struct causal *to, const struct causal *from)
 {
-    struct causal copy = { .count = from->count, .capacity = from->count };
+    struct causal copy = { .count = from->count, .capacity = from->count, .era = from->era };
 
     if (from->count > 0) {
         copy.entries = mem_alloc(from->count * sizeof *copy.entries);
@@ -38,10 +38,27 @@ static uint32_t place_of(const struct causal *causal, uint64_t actor)
     return low;
 }
 
+bool causal_is_empty(const struct causal *causal)
+{
+    return causal->count == 0 && causal->era == 0;
+}
+
+bool causal_equal(const struct causal *a, const struct causal *b)
+{
+    bool equal = a->count == b->count && a->era == b->era;
+
+    for (uint32_t i = 0; equal && i < a->count; i++)
+        equal =
+            a->entries[i].actor == b->entries[i].actor && a->entries[i].upto == b->entries[i].upto;
+    return equal;
+}
+
 bool causal_covers(const struct causal *causal, struct merge_dot dot)
 {
     uint32_t at = place_of(causal, dot.actor);
 
+    if (merge_actor_era(dot.actor) < causal->era)
+        return true;
     return at < causal->count && causal->entries[at].actor == dot.actor &&
            dot.counter <= causal->entries[at].upto;
 }
@@ -50,7 +67,7 @@ void causal_raise(struct causal *causal, uint64_t actor, uint64_t upto)
 {
     uint32_t at = place_of(causal, actor);
 
-    if (upto == 0)
+    if (upto == 0 || merge_actor_era(actor) < causal->era)
         return;
     if (at < causal->count && causal->entries[at].actor == actor) {
         if (causal->entries[at].upto < upto)
@@ -67,8 +84,23 @@ void causal_raise(struct causal *causal, uint64_t actor, uint64_t upto)
     causal->count++;
 }
 
+static void raise_era(struct causal *causal, uint16_t era)
+{
+    uint32_t gone = 0;
+
+    if (era <= causal->era)
+        return;
+    causal->era = era;
+    while (gone < causal->count && merge_actor_era(causal->entries[gone].actor) < era)
+        gone++;
+    causal->count -= gone;
+    if (gone > 0)
+        memmove(causal->entries, causal->entries + gone, causal->count * sizeof *causal->entries);
+}
+
 void causal_join(struct causal *causal, const struct causal *other)
 {
+    raise_era(causal, other->era);
     for (uint32_t i = 0; i < other->count; i++)
         causal_raise(causal, other->entries[i].actor, other->entries[i].upto);
 }
@@ -90,22 +122,26 @@ void causal_strip(struct causal *causal, const struct mclock *clock)
 {
     uint32_t kept = 0;
 
+    if (causal->era <= clock->era)
+        causal->era = 0;
     for (uint32_t i = 0; i < causal->count; i++)
         if (causal->entries[i].upto > mclock_floor(clock, causal->entries[i].actor))
             causal->entries[kept++] = causal->entries[i];
     causal->count = kept;
-    if (kept == 0)
+    if (causal_is_empty(causal))
         causal_deinit(causal);
 }
 
 void causal_fill(struct causal *causal, const struct mclock *clock)
 {
+    raise_era(causal, clock->era);
     for (uint32_t i = 0; i < clock->count; i++)
         causal_raise(causal, clock->actors[i].actor, mclock_floor(clock, clock->actors[i].actor));
 }
 
 void causal_encode(const struct causal *causal, struct buf *out)
 {
+    buf_put_compact(out, causal->era);
     buf_put_compact(out, causal->count);
     for (uint32_t i = 0; i < causal->count; i++) {
         buf_put_u64(out, causal->entries[i].actor);
@@ -115,11 +151,12 @@ void causal_encode(const struct causal *causal, struct buf *out)
 
 err causal_decode(struct reader *reader, struct causal *ret_causal)
 {
-    uint64_t count = read_compact(reader);
-    struct causal causal = { 0 };
+    uint64_t era = read_compact(reader), count = read_compact(reader);
+    struct causal causal = { .era = (uint16_t)era };
 
     /* An entry takes 9 bytes at least: what is not there is not allocated. */
-    if (reader->bad || count > MCLOCK_ACTORS_MAX || count * 9 > reader_left(reader))
+    if (reader->bad || era > MERGE_ERA_MAX || count > MCLOCK_ACTORS_MAX ||
+        count * 9 > reader_left(reader))
         return ERR_CORRUPT;
     causal.capacity = (uint32_t)count;
     if (count > 0)
@@ -129,6 +166,7 @@ err causal_decode(struct reader *reader, struct causal *ret_causal)
 
         *entry = (struct causal_entry){ .actor = read_u64(reader), .upto = read_compact(reader) };
         if (reader->bad || entry->actor == 0 || entry->upto == 0 ||
+            merge_actor_era(entry->actor) < causal.era ||
             (i > 0 && entry->actor <= entry[-1].actor) ||
             (entry->upto > MCLOCK_COUNTER_MAX && entry->upto != UINT64_MAX)) {
             causal_deinit(&causal);

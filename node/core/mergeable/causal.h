@@ -17,12 +17,16 @@ struct causal_entry {
 /* A zeroed one is valid and empty. */
 struct causal {
     uint32_t count, capacity;
-    struct causal_entry *entries; /* Ascending actors. */
+    struct causal_entry *entries; /* Ascending actors; none of a lower era than this: */
+    uint16_t era;                 /* Of actors of lower eras it has all. */
 };
 
 void causal_deinit(struct causal *causal);
 void causal_copy(struct causal *to, const struct causal *from);
 bool causal_covers(const struct causal *causal, struct merge_dot dot);
+/* It says nothing. */
+bool causal_is_empty(const struct causal *causal);
+bool causal_equal(const struct causal *a, const struct causal *b);
 /* At least `upto` from now on. */
 void causal_raise(struct causal *causal, uint64_t actor, uint64_t upto);
 void causal_join(struct causal *causal, const struct causal *other);
@@ -34,7 +38,7 @@ void causal_strip(struct causal *causal, const struct mclock *clock);
 /* Adds the clock's floors: all that a replica with this clock has taken in, this record has. */
 void causal_fill(struct causal *causal, const struct mclock *clock);
 
-/* compact count; per actor u64 actor, compact upto. */
+/* compact era, compact count; per actor u64 actor, compact upto. */
 void causal_encode(const struct causal *causal, struct buf *out);
 /* ERR_CORRUPT: malformed or over MCLOCK_ACTORS_MAX entries; *ret_causal untouched. */
 NODISCARD err causal_decode(struct reader *reader, struct causal *ret_causal);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 
 #define WORD_BITS 64u
 #define WORDS_MAX (MCLOCK_BITS_MAX / WORD_BITS)
@@ -20,6 +21,28 @@ int merge_dot_compare(struct merge_dot a, struct merge_dot b)
     return (a.counter > b.counter) - (a.counter < b.counter);
 }
 
+uint16_t merge_actor_era(uint64_t actor)
+{
+    return (uint16_t)(actor >> MERGE_ERA_SHIFT);
+}
+
+uint64_t merge_actor_make(uint16_t era, uint64_t random)
+{
+    uint8_t bytes[10];
+
+    store_u64(bytes, random);
+    bytes[8] = (uint8_t)era;
+    bytes[9] = (uint8_t)(era >> 8);
+    uint64_t low = hash_u64((struct slice){ bytes, sizeof bytes }) >> 16;
+
+    return (uint64_t)era << MERGE_ERA_SHIFT | (low != 0 ? low : 1);
+}
+
+static bool is_forgotten(const struct mclock *clock, uint64_t actor)
+{
+    return merge_actor_era(actor) < clock->era;
+}
+
 void mclock_deinit(struct mclock *clock)
 {
     for (uint32_t i = 0; i < clock->count; i++)
@@ -30,7 +53,7 @@ void mclock_deinit(struct mclock *clock)
 
 void mclock_copy(struct mclock *to, const struct mclock *from)
 {
-    struct mclock copy = { .count = from->count, .capacity = from->count };
+    struct mclock copy = { .count = from->count, .capacity = from->count, .era = from->era };
 
     if (from->count > 0)
         copy.actors = mem_alloc(from->count * sizeof *copy.actors);
@@ -121,7 +144,8 @@ bool mclock_covers(const struct mclock *clock, struct merge_dot dot)
 {
     const struct mclock_actor *entry = entry_of(clock, dot.actor);
 
-    return entry != NULL && (entry->closed || entry_holds(entry, dot.counter));
+    return is_forgotten(clock, dot.actor) ||
+           (entry != NULL && (entry->closed || entry_holds(entry, dot.counter)));
 }
 
 uint64_t mclock_floor(const struct mclock *clock, uint64_t actor)
@@ -129,7 +153,7 @@ uint64_t mclock_floor(const struct mclock *clock, uint64_t actor)
     const struct mclock_actor *entry = entry_of(clock, actor);
 
     if (entry == NULL)
-        return 0;
+        return is_forgotten(clock, actor) ? UINT64_MAX : 0;
     return entry->closed ? UINT64_MAX : entry->base;
 }
 
@@ -204,6 +228,8 @@ bool mclock_has_room(const struct mclock *clock, struct merge_dot dot)
     const struct mclock_actor *entry = entry_of(clock, dot.actor);
     uint64_t base = entry != NULL ? entry->base : 0;
 
+    if (is_forgotten(clock, dot.actor))
+        return true;
     if (entry == NULL && clock->count == MCLOCK_ACTORS_MAX)
         return false;
     return dot.counter <= base || dot.counter - base <= MCLOCK_BITS_MAX;
@@ -226,6 +252,8 @@ err mclock_add(struct mclock *clock, struct merge_dot dot)
 
 err mclock_name(struct mclock *clock, uint64_t actor, uint64_t member)
 {
+    if (is_forgotten(clock, actor))
+        return ERR_OK;
     struct mclock_actor *entry = entry_make(clock, actor);
 
     if (entry == NULL)
@@ -239,8 +267,39 @@ void mclock_close(struct mclock *clock, uint64_t actor)
 {
     struct mclock_actor *entry = entry_of(clock, actor);
 
+    if (is_forgotten(clock, actor))
+        return;
     CHECK(entry != NULL);
     entry->closed = true;
+}
+
+uint16_t mclock_era_latest(const struct mclock *clock)
+{
+    uint16_t last = clock->count > 0 ? merge_actor_era(clock->actors[clock->count - 1].actor) : 0;
+
+    return last > clock->era ? last : clock->era;
+}
+
+bool mclock_may_forget(const struct mclock *clock, uint16_t era)
+{
+    for (uint32_t i = 0; i < clock->count; i++)
+        if (merge_actor_era(clock->actors[i].actor) < era && !clock->actors[i].closed)
+            return false;
+    return true;
+}
+
+void mclock_forget(struct mclock *clock, uint16_t era)
+{
+    uint32_t gone = 0;
+
+    if (era <= clock->era)
+        return;
+    clock->era = era;
+    while (gone < clock->count && is_forgotten(clock, clock->actors[gone].actor))
+        free(clock->actors[gone++].bits);
+    clock->count -= gone;
+    if (gone > 0)
+        memmove(clock->actors, clock->actors + gone, clock->count * sizeof *clock->actors);
 }
 
 /* True if all that `inner` holds of its actor is in `outer`. */
@@ -277,7 +336,8 @@ static bool actors_fit(const struct mclock *clock, const struct mclock *other)
     uint32_t added = 0;
 
     for (uint32_t i = 0; i < other->count; i++)
-        added += entry_of(clock, other->actors[i].actor) == NULL;
+        added += entry_of(clock, other->actors[i].actor) == NULL &&
+                 !is_forgotten(clock, other->actors[i].actor);
     return clock->count + added <= MCLOCK_ACTORS_MAX;
 }
 
@@ -285,8 +345,13 @@ err mclock_join(struct mclock *clock, const struct mclock *other, enum mclock_cl
 {
     if (!actors_fit(clock, other))
         return ERR_FULL;
+    if (closings == MCLOCK_CLOSE_ALL || mclock_may_forget(clock, other->era))
+        mclock_forget(clock, other->era);
     for (uint32_t i = 0; i < other->count; i++) {
         const struct mclock_actor *from = &other->actors[i];
+
+        if (is_forgotten(clock, from->actor))
+            continue;
         struct mclock_actor *entry = entry_make(clock, from->actor);
 
         CHECK(entry != NULL);
@@ -306,10 +371,12 @@ bool mclock_includes(const struct mclock *clock, const struct mclock *other)
 {
     static const struct mclock_actor nothing = { 0 };
 
+    if (other->era > clock->era)
+        return false; /* What they held of forgotten actors is not known. */
     for (uint32_t i = 0; i < other->count; i++) {
         const struct mclock_actor *mine = entry_of(clock, other->actors[i].actor);
 
-        if (mine != NULL && mine->closed)
+        if ((mine != NULL && mine->closed) || is_forgotten(clock, other->actors[i].actor))
             continue;
         if (!entry_within(&other->actors[i], mine != NULL ? mine : &nothing))
             return false;
@@ -319,6 +386,8 @@ bool mclock_includes(const struct mclock *clock, const struct mclock *other)
 
 bool mclock_exceeds_closed(const struct mclock *clock, const struct mclock *other)
 {
+    if (!mclock_may_forget(clock, other->era))
+        return true;
     for (uint32_t i = 0; i < other->count; i++) {
         const struct mclock_actor *mine = entry_of(clock, other->actors[i].actor);
 
@@ -332,10 +401,13 @@ bool mclock_exceeds_closed(const struct mclock *clock, const struct mclock *othe
 
 bool mclock_lacks_closing(const struct mclock *clock, const struct mclock *other)
 {
+    if (other->era > clock->era)
+        return true;
     for (uint32_t i = 0; i < other->count; i++) {
         const struct mclock_actor *mine = entry_of(clock, other->actors[i].actor);
 
-        if (other->actors[i].closed && (mine == NULL || !mine->closed))
+        if (other->actors[i].closed && !is_forgotten(clock, other->actors[i].actor) &&
+            (mine == NULL || !mine->closed))
             return true;
     }
     return false;
@@ -353,6 +425,7 @@ bool mclock_agrees(const struct mclock *a, const struct mclock *b, uint64_t acto
 
 void mclock_encode(const struct mclock *clock, struct buf *out)
 {
+    buf_put_compact(out, clock->era);
     buf_put_compact(out, clock->count);
     for (uint32_t i = 0; i < clock->count; i++) {
         const struct mclock_actor *entry = &clock->actors[i];
@@ -394,11 +467,12 @@ static bool entry_decode(struct reader *reader, struct mclock_actor *ret_entry)
 
 err mclock_decode(struct reader *reader, struct mclock *ret_clock)
 {
-    uint64_t count = read_compact(reader);
-    struct mclock clock = { 0 };
+    uint64_t era = read_compact(reader), count = read_compact(reader);
+    struct mclock clock = { .era = (uint16_t)era };
 
     /* The shortest entry takes 19 bytes: what is not there is not allocated. */
-    if (reader->bad || count > MCLOCK_ACTORS_MAX || count * 19 > reader_left(reader))
+    if (reader->bad || era > MERGE_ERA_MAX || count > MCLOCK_ACTORS_MAX ||
+        count * 19 > reader_left(reader))
         return ERR_CORRUPT;
     clock.capacity = (uint32_t)count;
     if (count > 0)
@@ -411,7 +485,7 @@ err mclock_decode(struct reader *reader, struct mclock *ret_clock)
             return ERR_CORRUPT;
         }
         clock.count++;
-        if (i > 0 && entry->actor <= entry[-1].actor) {
+        if ((i > 0 && entry->actor <= entry[-1].actor) || is_forgotten(&clock, entry->actor)) {
             mclock_deinit(&clock);
             return ERR_CORRUPT;
         }

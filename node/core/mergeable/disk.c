@@ -160,11 +160,40 @@ static err replay_sync(struct merge_replica *replica, struct reader *reader)
     return ERR_OK;
 }
 
+static err replay_close(struct merge_replica *replica, struct reader *reader)
+{
+    uint64_t actor = read_u64(reader);
+
+    if (reader_finish(reader) != ERR_OK || (mclock_find(&replica->clock, actor) == NULL &&
+                                            merge_actor_era(actor) >= replica->clock.era))
+        return ERR_CORRUPT;
+    mclock_close(&replica->clock, actor);
+    return ERR_OK;
+}
+
+static err replay_name(struct merge_replica *replica, struct reader *reader)
+{
+    uint64_t actor = read_u64(reader), member = read_u64(reader);
+
+    if (reader_finish(reader) != ERR_OK || actor == 0 || member == 0)
+        return ERR_CORRUPT;
+    return mclock_name(&replica->clock, actor, member);
+}
+
+static err replay_era(struct merge_replica *replica, struct reader *reader)
+{
+    uint64_t era = read_compact(reader);
+
+    if (reader_finish(reader) != ERR_OK || era > MERGE_ERA_MAX)
+        return ERR_CORRUPT;
+    mclock_forget(&replica->clock, (uint16_t)era);
+    return ERR_OK;
+}
+
 err merge_replay(struct merge_replica *replica, struct slice log_record)
 {
     struct reader reader = reader_from(log_record);
     uint8_t kind = read_u8(&reader);
-    uint64_t actor;
 
     switch (kind) {
     case MERGE_LOG_RECORD:
@@ -176,20 +205,11 @@ err merge_replay(struct merge_replica *replica, struct slice log_record)
     case MERGE_LOG_SYNC:
         return replay_sync(replica, &reader);
     case MERGE_LOG_CLOSE:
-        actor = read_u64(&reader);
-        if (reader_finish(&reader) != ERR_OK || mclock_find(&replica->clock, actor) == NULL)
-            return ERR_CORRUPT;
-        mclock_close(&replica->clock, actor);
-        return ERR_OK;
-    case MERGE_LOG_NAME: {
-        uint64_t member;
-
-        actor = read_u64(&reader);
-        member = read_u64(&reader);
-        if (reader_finish(&reader) != ERR_OK || actor == 0 || member == 0)
-            return ERR_CORRUPT;
-        return mclock_name(&replica->clock, actor, member);
-    }
+        return replay_close(replica, &reader);
+    case MERGE_LOG_NAME:
+        return replay_name(replica, &reader);
+    case MERGE_LOG_ERA:
+        return replay_era(replica, &reader);
     default:
         return ERR_CORRUPT;
     }
@@ -251,5 +271,6 @@ err merge_start(struct merge_replica *replica, const struct merge_members *membe
         void_clock(replica);
     if (damaged || !whole)
         merge_sync_begin(replica);
+    merge_take_actor(replica, mclock_era_latest(&replica->clock));
     return merge_configure(replica, members);
 }

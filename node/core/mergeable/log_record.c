@@ -70,3 +70,12 @@ void merge_log_name(struct merge_replica *replica, uint64_t actor, uint64_t memb
     buf_put_u64(&out, member);
     append(replica, &out);
 }
+
+void merge_log_era(struct merge_replica *replica, uint16_t era)
+{
+    struct buf out = { 0 };
+
+    buf_put_u8(&out, MERGE_LOG_ERA);
+    buf_put_compact(&out, era);
+    append(replica, &out);
+}

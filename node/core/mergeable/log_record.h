@@ -8,7 +8,8 @@
  *   u8 3 ERASE    u8 size, entity, compact number
  *   u8 4 CLOSE    u64 actor
  *   u8 5 SYNC     u8: 1 begins to take everything in, 0 has done so
- *   u8 6 NAME     u64 actor, u64 member: before the first write of a process
+ *   u8 6 NAME     u64 actor, u64 member: before the first write of an actor
+ *   u8 7 ERA      compact era: actors of lower eras are forgotten
  */
 #ifndef NODE_CORE_MERGEABLE_LOG_RECORD_H
 #define NODE_CORE_MERGEABLE_LOG_RECORD_H
@@ -22,7 +23,8 @@ enum merge_log_kind {
     MERGE_LOG_ERASE,
     MERGE_LOG_CLOSE,
     MERGE_LOG_SYNC,
-    MERGE_LOG_NAME
+    MERGE_LOG_NAME,
+    MERGE_LOG_ERA
 };
 
 void merge_log_record(struct merge_replica *replica, const struct merge_incoming *incoming);
@@ -32,5 +34,6 @@ void merge_log_erase(struct merge_replica *replica, struct slice entity, uint64_
 void merge_log_close(struct merge_replica *replica, uint64_t actor);
 void merge_log_sync(struct merge_replica *replica, bool begins);
 void merge_log_name(struct merge_replica *replica, uint64_t actor, uint64_t member);
+void merge_log_era(struct merge_replica *replica, uint16_t era);
 
 #endif

@@ -132,6 +132,7 @@ void merge_sync_settle(struct merge_replica *replica)
     merge_sync_announce(replica);
     replica->syncing = false;
     merge_log_sync(replica, false);
+    merge_follow_era(replica); /* What its peers may have forgotten must not be its own. */
 }
 
 uint64_t merge_ready_config(const struct merge_replica *replica)
@@ -179,26 +180,44 @@ bool merge_may_delete(const struct merge_replica *replica)
 
 /* ---- ends of actors ---- */
 
+/* Nothing tells any more whose actor it was: a write came by a third member, and those that knew
+ * the process lost it with their logs' ends. So none of the present ones may be it. Every peer has
+ * named it in a report of its present process (all_agree), so it is none that they will go to. */
+static bool is_of_none(const struct merge_replica *replica, uint64_t actor)
+{
+    bool none = actor != replica->actor;
+
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        uint64_t theirs = replica->peers[i].actor;
+
+        none &= theirs != 0 && theirs != actor && merge_actor_era(actor) <= merge_actor_era(theirs);
+    }
+    return none;
+}
+
 /* Its process has ended: its member has another one, or is gone. */
 static bool is_ended(struct merge_replica *replica, const struct mclock_actor *actor)
 {
     const struct merge_peer *peer = merge_peer_find(replica, actor->member);
 
     if (actor->member == 0)
-        return false;
+        return is_of_none(replica, actor->actor);
     if (actor->member == replica->options.member)
-        return actor->actor != replica->options.actor;
-    return peer == NULL || (peer->actor != 0 && peer->actor != actor->actor);
+        return actor->actor != replica->actor;
+    /* An actor of a later era than the peer's is one that it has gone to since it was heard. */
+    return peer == NULL || (peer->actor != 0 && peer->actor != actor->actor &&
+                            merge_actor_era(actor->actor) <= merge_actor_era(peer->actor));
 }
 
+/* Each names it, too: one that has never heard of it may not know that it begins just now. */
 static bool all_agree(const struct merge_replica *replica, uint64_t actor)
 {
-    uint64_t view = merge_processes_view(replica);
-
+    if (!merge_peers_agree(replica))
+        return false;
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         const struct merge_peer *peer = &replica->peers[i];
 
-        if (!merge_peer_speaks(replica, peer) || peer->syncing || peer->view != view ||
+        if (mclock_find(&peer->clock, actor) == NULL ||
             !mclock_agrees(&peer->clock, &replica->clock, actor))
             return false;
     }
@@ -217,6 +236,69 @@ void merge_close_actors(struct merge_replica *replica)
         mclock_close(&replica->clock, actor->actor);
         merge_log_close(replica, actor->actor);
     }
+}
+
+/* ---- eras ---- */
+
+void merge_take_actor(struct merge_replica *replica, uint16_t era)
+{
+    uint64_t actor = merge_actor_make(era, replica->options.random);
+
+    CHECK(replica->actor == 0 || merge_actor_era(replica->actor) < era);
+    replica->actor = actor;
+    replica->counter = 0;
+    /* Over the limit of actors a write looks again. */
+    if (mclock_name(&replica->clock, actor, replica->options.member) == ERR_OK)
+        merge_log_name(replica, actor, replica->options.member);
+}
+
+void merge_follow_era(struct merge_replica *replica)
+{
+    uint16_t era = merge_actor_era(replica->actor), latest = mclock_era_latest(&replica->clock);
+    uint32_t closed = 0;
+
+    if (replica->syncing || replica->actor == 0)
+        return;
+    for (uint32_t i = 0; i < replica->clock.count; i++)
+        closed += replica->clock.actors[i].closed &&
+                  merge_actor_era(replica->clock.actors[i].actor) == era;
+    if (latest > era)
+        merge_take_actor(replica, latest);
+    else if (closed > replica->options.closed_max && era < MERGE_ERA_MAX)
+        merge_take_actor(replica, (uint16_t)(era + 1));
+}
+
+/* The peer has closed all actors of lower eras, those of this replica's clock among them. */
+static bool has_closed(const struct merge_replica *replica, const struct merge_peer *peer,
+                       uint16_t era)
+{
+    for (uint32_t i = 0; i < replica->clock.count; i++) {
+        uint64_t actor = replica->clock.actors[i].actor;
+
+        if (merge_actor_era(actor) < era && mclock_floor(&peer->clock, actor) != UINT64_MAX)
+            return false;
+    }
+    return mclock_may_forget(&peer->clock, era);
+}
+
+void merge_forget_actors(struct merge_replica *replica)
+{
+    uint16_t era = merge_actor_era(replica->actor);
+
+    if (!merge_peers_agree(replica))
+        return;
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        uint16_t theirs = merge_actor_era(replica->peers[i].actor);
+
+        era = theirs < era ? theirs : era;
+    }
+    if (era <= replica->clock.era || !mclock_may_forget(&replica->clock, era))
+        return;
+    for (uint32_t i = 0; i < replica->peer_count; i++)
+        if (!has_closed(replica, &replica->peers[i], era))
+            return;
+    mclock_forget(&replica->clock, era);
+    merge_log_era(replica, era);
 }
 
 static bool is_everywhere(void *user, struct merge_dot dot, const struct merge_key *key)

@@ -27,9 +27,17 @@ bool merge_may_leave(const struct merge_replica *replica);
 /* This replica was removed and a member has on disk all that it holds: it may delete (DEPART). */
 bool merge_may_delete(const struct merge_replica *replica);
 
+/* From now on this process writes under its actor of that era; named in clock and log at once, so
+ * that its disk knows the era. */
+void merge_take_actor(struct merge_replica *replica, uint16_t era);
 /* Closes the actors of processes that ended, where all members and departing ones agree on their
  * dots. Logged. */
 void merge_close_actors(struct merge_replica *replica);
+/* Goes to a later era where another process did, or where many closed actors are of its own. */
+void merge_follow_era(struct merge_replica *replica);
+/* Forgets the actors of eras under which no member writes, where all members have closed them.
+ * Logged. */
+void merge_forget_actors(struct merge_replica *replica);
 /* Forgets which record a dot belongs to once every peer has it. */
 void merge_prune_index(struct merge_replica *replica);
 

@@ -29,7 +29,8 @@ static void write_one(struct side *side, uint64_t actor, enum merge_policy polic
     struct merge_edit edit = { .path = slice_from_text(
                                    policy == MERGE_POLICY_VECTOR ? "" : paths[next(3)]),
                                .value = slice_from_text("v"),
-                               .remove = next(3) == 0 };
+                               .remove = next(3) == 0,
+                               .delta = (int64_t)next(9) - 4 };
     struct causal seen = { 0 };
     struct merge_edits edits = { .count = 1,
                                  .list = &edit,

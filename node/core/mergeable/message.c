@@ -12,7 +12,7 @@ struct buf *merge_message_begin(struct merge_replica *replica, enum merge_kind k
     buf_put_u64(out, replica->options.shard);
     buf_put_u64(out, replica->options.member);
     buf_put_u64(out, replica->options.boot);
-    buf_put_u64(out, replica->options.actor);
+    buf_put_u64(out, replica->actor);
     buf_put_u64(out, replica->members.membership.config);
     return out;
 }

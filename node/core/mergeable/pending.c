@@ -72,10 +72,16 @@ void merge_pending_ack(struct merge_replica *replica, const struct merge_peer *p
     }
 }
 
+/* Of an actor of a forgotten era every member had the same dots, those of its process. */
+static bool has_dot(const struct mclock *clock, struct merge_dot dot)
+{
+    return mclock_holds(clock, dot) || merge_actor_era(dot.actor) < clock->era;
+}
+
 void merge_pending_reported(struct merge_replica *replica, const struct merge_peer *peer)
 {
     for (uint32_t i = 0; i < replica->pending_count; i++)
-        if (!replica->pending[i].is_read && mclock_holds(&peer->clock, replica->pending[i].dot))
+        if (!replica->pending[i].is_read && has_dot(&peer->clock, replica->pending[i].dot))
             merge_pending_ack(replica, peer, replica->pending[i].dot, peer->config);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/mergeable/counter.h"
 #include "runtime/base/check.h"
 
 /* ---- what a write may be ---- */
@@ -21,7 +22,7 @@ static bool path_is_well(enum merge_policy policy, struct slice path)
         return true;
     if (path.size == 0)
         return false;
-    if (policy == MERGE_POLICY_SET)
+    if (policy == MERGE_POLICY_SET || policy == MERGE_POLICY_COUNTER)
         return true;
     /* Names between slashes, none empty. */
     for (size_t i = 0; i < path.size; i++)
@@ -40,6 +41,7 @@ err merge_edits_check(enum merge_policy policy, const struct merge_edits *edits,
     if (edits->count > MERGE_EDITS_MAX)
         return refuse(ret_refusal, "edits", MERGE_EDITS_MAX, edits->count);
     if ((edits->count == 0 && !edits->whole) ||
+        (policy == MERGE_POLICY_COUNTER && edits->count > 0 && edits->whole) ||
         (policy == MERGE_POLICY_VECTOR && edits->count > 1)) {
         *ret_refusal =
             (struct merge_refusal){ .field = "edits", .limit = 1, .value = edits->count };
@@ -52,6 +54,10 @@ err merge_edits_check(enum merge_policy policy, const struct merge_edits *edits,
             return refuse(ret_refusal, "path", MERGE_PATH_BYTES_MAX, edit->path.size);
         if (edit->value.size > MERGE_VALUE_BYTES_MAX)
             return refuse(ret_refusal, "value", MERGE_VALUE_BYTES_MAX, edit->value.size);
+        if (policy == MERGE_POLICY_COUNTER &&
+            (edit->delta > MERGE_DELTA_MAX || edit->delta < -MERGE_DELTA_MAX))
+            return refuse(ret_refusal, "delta", (uint64_t)MERGE_DELTA_MAX,
+                          (uint64_t)llabs(edit->delta));
         bool well = path_is_well(policy, edit->path);
 
         for (uint32_t j = 0; j < i; j++)
@@ -86,7 +92,7 @@ static bool is_replaced(enum merge_policy policy, const struct merge_edits *edit
         const struct merge_edit *edit = &edits->list[i];
 
         if (slice_equal(path, edit->path))
-            return true;
+            return policy != MERGE_POLICY_COUNTER || edit->remove;
         if (policy != MERGE_POLICY_MERGE || edit->exact)
             continue;
         /* A value takes the place of an object, and an object that of a value. */
@@ -98,7 +104,33 @@ static bool is_replaced(enum merge_policy policy, const struct merge_edits *edit
 
 static bool covers_unseen(enum merge_policy policy, const struct merge_edits *edits)
 {
-    return edits->seen != NULL && (policy == MERGE_POLICY_VECTOR || edits->whole);
+    return policy != MERGE_POLICY_COUNTER && edits->seen != NULL &&
+           (policy == MERGE_POLICY_VECTOR || edits->whole);
+}
+
+/* One flag a cell: it goes. Free it. */
+static bool *replaced(const struct merge_record *record, const struct merge_edits *edits)
+{
+    bool *gone = mem_zalloc((record->count + 1) * sizeof *gone);
+
+    for (uint32_t i = 0; i < record->count; i++)
+        gone[i] = is_replaced(record->policy, edits, record->cells[i]);
+    return gone;
+}
+
+/* A reset remembers the operations that it takes away; there may be too many. */
+static bool notes_fit(const struct merge_record *record, const struct merge_edits *edits)
+{
+    bool *gone = replaced(record, edits);
+    struct merge_cell **cells = mem_alloc((record->count + 1) * sizeof(struct merge_cell *));
+    uint32_t count;
+    bool fit = merge_counter_notes(record, gone, &(struct merge_cell_form){ 0 }, cells, &count);
+
+    for (uint32_t i = 0; i < count; i++)
+        merge_cell_unref(cells[i]);
+    free(cells);
+    free(gone);
+    return fit;
 }
 
 err merge_edits_fit(const struct merge_record *record, const struct merge_edits *edits,
@@ -106,6 +138,10 @@ err merge_edits_fit(const struct merge_record *record, const struct merge_edits 
 {
     uint64_t cells = 0, bytes = 0;
 
+    if (record->policy == MERGE_POLICY_COUNTER && !notes_fit(record, edits)) {
+        (void)refuse(ret_refusal, "operations", MERGE_SPENT_MAX, MERGE_SPENT_MAX + 1);
+        return ERR_FULL;
+    }
     for (uint32_t i = 0; i < record->count; i++) {
         const struct merge_cell *cell = record->cells[i];
 
@@ -135,20 +171,57 @@ err merge_edits_fit(const struct merge_record *record, const struct merge_edits 
     return ERR_FULL;
 }
 
+/* Increments, resets and a sweep of a counter. */
+static void count_edits(struct merge_record *record, const struct merge_edits *edits)
+{
+    struct merge_cell_form form = { .dot = edits->dot, .hlc = edits->hlc };
+    struct merge_cell **notes = mem_alloc((record->count + 1) * sizeof(struct merge_cell *));
+    bool *gone = replaced(record, edits);
+    uint32_t count;
+
+    CHECK(
+        merge_counter_notes(record, gone, &form, notes, &count)); /* merge_edits_fit has looked. */
+    for (uint32_t i = 0; edits->swept != NULL && i < record->count; i++)
+        gone[i] |= edits->swept[i];
+    merge_record_remove(record, gone);
+    for (uint32_t i = 0; i < count; i++)
+        merge_record_add(record, notes[i]);
+    free(gone);
+    free(notes);
+    form.op = edits->op;
+    for (uint32_t i = 0; i < edits->count; i++) {
+        const struct merge_edit *edit = &edits->list[i];
+        struct buf value = { 0 };
+
+        if (edit->remove || merge_counter_knows(record, edit->path, edits->op))
+            continue; /* A retry leaves nothing but its dot. */
+        merge_tally_encode(&(struct merge_tally){ .delta = edit->delta }, &value);
+        form.path = edit->path;
+        form.value = buf_slice(&value);
+        form.expires_ms = edit->expires_ms;
+        merge_record_add(record, merge_cell_new(&form));
+        buf_deinit(&value);
+    }
+}
+
 void merge_edits_apply(struct merge_record *record, const struct merge_edits *edits)
 {
-    bool *gone = mem_zalloc((record->count + 1) * sizeof *gone);
+    bool counts = record->policy == MERGE_POLICY_COUNTER;
 
     CHECK(!causal_covers(&record->context, edits->dot));
-    for (uint32_t i = 0; i < record->count; i++)
-        gone[i] = is_replaced(record->policy, edits, record->cells[i]);
-    merge_record_remove(record, gone);
-    free(gone);
+    if (counts) {
+        count_edits(record, edits);
+    } else {
+        bool *gone = replaced(record, edits);
+
+        merge_record_remove(record, gone);
+        free(gone);
+    }
     if (covers_unseen(record->policy, edits))
         causal_join(&record->context, edits->seen);
     causal_raise(&record->context, edits->dot.actor, edits->dot.counter);
     causal_raise(&record->recent, edits->dot.actor, edits->dot.counter);
-    for (uint32_t i = 0; i < edits->count; i++) {
+    for (uint32_t i = 0; !counts && i < edits->count; i++) {
         const struct merge_edit *edit = &edits->list[i];
 
         if (edit->remove)
@@ -230,12 +303,32 @@ static bool is_expired(const struct merge_cell *cell, uint64_t now_ms)
     return cell->expires_ms != 0 && cell->expires_ms <= now_ms;
 }
 
+/* Of each path that counts something the first cell that does; the sum is merge_counter_sum's. */
+static void view_counters(struct merge_view *view, const struct merge_record *record,
+                          uint64_t now_ms)
+{
+    for (uint32_t i = 0; i < record->count; i++) {
+        const struct merge_cell *cell = record->cells[i];
+        struct slice path = merge_cell_path(cell);
+        int64_t sum = 0;
+
+        if (i > 0 && slice_equal(path, merge_cell_path(record->cells[i - 1])))
+            continue;
+        if (merge_counter_sum(record, path, now_ms, &sum) != ERR_OK || sum != 0)
+            view->cells[view->count++] = cell;
+    }
+}
+
 void merge_view_init(struct merge_view *view, const struct merge_record *record, uint64_t now_ms)
 {
     uint32_t kept = 0;
 
     *view = (struct merge_view){ 0 };
     view->cells = mem_alloc((record->count + 1) * sizeof *view->cells);
+    if (record->policy == MERGE_POLICY_COUNTER) {
+        view_counters(view, record, now_ms);
+        return;
+    }
     choose(view, record);
     bool *out = mem_zalloc((view->count + 1) * sizeof *out);
 

@@ -15,6 +15,7 @@ struct merge_edit {
     uint64_t expires_ms; /* 0: never. */
     bool remove;         /* What is at the path goes; `value` does not matter. */
     bool exact;          /* With MERGE: what is inside of the path, or around it, stays. */
+    int64_t delta;       /* Of COUNTER, instead of a value: at most MERGE_DELTA_MAX either way. */
 };
 
 struct merge_edits {
@@ -22,8 +23,10 @@ struct merge_edits {
     const struct merge_edit *list; /* Borrowed; no two at one path. */
     bool whole;                    /* Everything that is there goes first. No edits: a delete. */
     /* What the caller had seen. With VECTOR a write replaces just that; with a write of the whole
-     * it also covers what has not come here yet. Elsewhere it does not matter. NULL: nothing. */
+     * it also covers what has not come here yet, but for counters, whose resets have to know the
+     * operations that they take away. Elsewhere it does not matter. NULL: nothing. */
     const struct causal *seen;
+    const bool *swept;    /* Of COUNTER: goes too, one flag a cell; NULL: none. */
     struct merge_dot dot; /* Of the write. */
     uint64_t hlc, op;
 };
@@ -49,8 +52,9 @@ struct merge_view {
     uint32_t count;
     const struct merge_cell **cells;
 };
-/* What a read at `now_ms` shows. Who wins is decided first, and what has expired is left out then:
- * an expired value must not bring an older one back. Free with merge_view_deinit. */
+/* What a read at `now_ms` shows; of counters just where there is one that is not 0. Who wins is
+ * decided first, and what has expired is left out then: an expired value must not bring an older
+ * one back. Free with merge_view_deinit. */
 void merge_view_init(struct merge_view *view, const struct merge_record *record, uint64_t now_ms);
 void merge_view_deinit(struct merge_view *view);
 /* The paths whose winning value expired before `before_ms`, as removals of all that is there: the

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/mergeable/tally.h"
 #include "runtime/base/check.h"
 
 struct merge_cell *merge_cell_new(const struct merge_cell_form *form)
@@ -141,7 +142,8 @@ void merge_record_remove(struct merge_record *record, const bool *gone)
 
 bool merge_record_is_void(const struct merge_record *record)
 {
-    return record->count == 0 && record->context.count == 0 && record->recent.count == 0;
+    return record->count == 0 && causal_is_empty(&record->context) &&
+           causal_is_empty(&record->recent);
 }
 
 uint64_t merge_record_bytes(const struct merge_record *record)
@@ -168,7 +170,11 @@ static bool cells_join(struct merge_record *record, const struct merge_record *o
 
         i += order <= 0;
         j += order >= 0;
-        if (order == 0 || (order < 0 && !causal_covers(&other->context, mine->dot))) {
+        if (order == 0 && record->policy == MERGE_POLICY_COUNTER &&
+            merge_tally_exceeds(merge_cell_value(theirs), merge_cell_value(mine))) {
+            joined.cells[joined.count++] = merge_cell_ref(theirs);
+            changed = true;
+        } else if (order == 0 || (order < 0 && !causal_covers(&other->context, mine->dot))) {
             joined.cells[joined.count++] = merge_cell_ref(mine);
         } else if (order > 0 && !causal_covers(&record->context, theirs->dot)) {
             joined.cells[joined.count++] = merge_cell_ref(theirs);
@@ -182,14 +188,6 @@ static bool cells_join(struct merge_record *record, const struct merge_record *o
     record->count = joined.count;
     record->capacity = joined.capacity;
     return changed;
-}
-
-static bool contexts_equal(const struct causal *a, const struct causal *b)
-{
-    for (uint32_t i = 0; a->count == b->count && i < a->count; i++)
-        if (a->entries[i].actor != b->entries[i].actor || a->entries[i].upto != b->entries[i].upto)
-            return false;
-    return a->count == b->count;
 }
 
 bool merge_record_join(struct merge_record *record, const struct merge_record *other)
@@ -211,7 +209,7 @@ bool merge_record_join(struct merge_record *record, const struct merge_record *o
     causal_copy(&before, &record->context);
     causal_join(&record->context, &other->context);
     causal_join(&record->recent, &other->recent);
-    changed |= !contexts_equal(&before, &record->context);
+    changed |= !causal_equal(&before, &record->context);
     causal_deinit(&before);
     return changed;
 }
@@ -228,5 +226,5 @@ bool merge_record_equal(const struct merge_record *a, const struct merge_record 
             !slice_equal(merge_cell_value(one), merge_cell_value(two)))
             return false;
     }
-    return !context || contexts_equal(&a->context, &b->context);
+    return !context || causal_equal(&a->context, &b->context);
 }

@@ -23,11 +23,12 @@
 
 /* The numbers stand in rows, for ever. */
 enum merge_policy {
-    MERGE_POLICY_NONE = 0,   /* Of a record that a replica does not have; no row says so. */
-    MERGE_POLICY_LWW = 1,    /* A value, or one per top-level field: the last write is shown. */
-    MERGE_POLICY_MERGE = 2,  /* A value per leaf of a document; "/" between the names of a path. */
-    MERGE_POLICY_SET = 3,    /* Elements; an addition wins over a concurrent removal. */
-    MERGE_POLICY_VECTOR = 4, /* Siblings: all values that no write has seen. */
+    MERGE_POLICY_NONE = 0,    /* Of a record that a replica does not have; no row says so. */
+    MERGE_POLICY_LWW = 1,     /* A value, or one per top-level field: the last write is shown. */
+    MERGE_POLICY_MERGE = 2,   /* A value per leaf of a document; "/" between the names of a path. */
+    MERGE_POLICY_SET = 3,     /* Elements; an addition wins over a concurrent removal. */
+    MERGE_POLICY_VECTOR = 4,  /* Siblings: all values that no write has seen. */
+    MERGE_POLICY_COUNTER = 5, /* Sums of increments (counter.h). */
     MERGE_POLICY_COUNT
 };
 
@@ -88,8 +89,10 @@ bool merge_record_equal(const struct merge_record *a, const struct merge_record 
 /* Of what all replicas have to agree on: policy, erasure and cells. */
 struct hash128 merge_record_digest(const struct merge_record *record);
 
-/* u8 format (1), u8 policy, compact erasure, context, recent, compact count; per cell u64 actor,
- * compact counter, u64 hlc, compact expires_ms, u64 op, u8 path size, path, compact value size,
+/* u8 format (1), u8 policy, compact erasure, context, recent, compact count of cells; if there are
+ * any, compact count of actors, u64 each, compact Unix ms of the earliest; per cell u8 flags (1
+ * count, 2 op, 4 end), compact place of its actor, compact counter, compact ms since the earliest,
+ * compact count of its time, u64 op, compact expires_ms, u8 path size, path, compact value size,
  * value. */
 void merge_record_encode(const struct merge_record *record, struct buf *out);
 /* Decodes exactly what one encode wrote, from a reader that may hold more. ERR_CORRUPT: malformed,

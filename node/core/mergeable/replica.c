@@ -10,7 +10,8 @@ struct merge_replica *merge_new(const struct merge_options *options)
 {
     struct merge_replica *replica = mem_zalloc(sizeof *replica);
 
-    CHECK(options->actor != 0 && options->member != 0 && options->chunk_records_max > 0);
+    CHECK(options->member != 0 && options->chunk_records_max > 0);
+    CHECK(options->closed_max > 0 && options->closed_max < MCLOCK_ACTORS_MAX / 2);
     replica->options = *options;
     replica->pending = mem_zalloc(MERGE_PENDING_MAX * sizeof *replica->pending);
     dot_index_init(&replica->index, options->index_dots_max);
@@ -131,6 +132,19 @@ uint64_t merge_processes_view(const struct merge_replica *replica)
     for (uint32_t i = 0; i < replica->peer_count; i++) /* In whatever order. */
         view += process_hash(replica->peers[i].member, replica->peers[i].boot);
     return view;
+}
+
+bool merge_peers_agree(const struct merge_replica *replica)
+{
+    uint64_t view = merge_processes_view(replica);
+
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct merge_peer *peer = &replica->peers[i];
+
+        if (!merge_peer_speaks(replica, peer) || peer->syncing || peer->view != view)
+            return false;
+    }
+    return replica->members.membership.config != 0 && !replica->syncing;
 }
 
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot)

@@ -27,6 +27,8 @@
 #define MERGE_CLOCK_MS_MAX  1000u  /* Of its peers' median: beyond, no writes. */
 #define MERGE_WAIT_MS_MAX   10000u /* A wait for a majority ends then; the outcome is unknown. */
 #define MERGE_SWEEP_LATE_MS 4000u  /* So long after its end a value is swept. */
+/* Beyond the window of operations: two members' clocks, and a caller's, may be off as much each. */
+#define MERGE_OP_LATE_MS (4u * MERGE_CLOCK_MS_MAX)
 
 enum merge_durability { MERGE_MEMORY, MERGE_ONE, MERGE_MAJORITY };
 
@@ -34,9 +36,12 @@ struct merge_options {
     uint64_t shard, generation;
     uint64_t member; /* This replica's id. */
     uint64_t boot;   /* Rises with each start of a process of this member, whatever disk it has. */
-    uint64_t actor;  /* 64 random bits drawn at this start; not 0. */
+    uint64_t random; /* 64 random bits drawn at this start: actors are made of them. */
     uint32_t index_dots_max;
     uint32_t chunk_records_max; /* Records in one message of anti-entropy. */
+    uint32_t closed_max; /* With more closed actors in its clock a process goes to the next era. */
+    /* So long after an operation's time a retry of it still counts once; later it is refused. */
+    uint64_t op_window_ms;
     struct merge_mac mac;
 };
 
@@ -82,14 +87,18 @@ struct merge_pull {
 
 struct merge_peer {
     uint64_t member;
-    uint64_t boot, actor; /* Of its latest process that was heard; 0: none. */
+    uint64_t boot,
+        actor; /* Of its latest process that was heard; 0: none. The actor of its report. */
     uint64_t heard_ms;
     bool reported; /* This process has said the following: */
     bool syncing;
     uint64_t config, ready_config;
     uint64_t view;     /* merge_processes_view as it saw it. */
     int64_t offset_ms; /* Its wall clock less ours. */
+    uint64_t told_ms;  /* Its wall clock when it said so: before it, it took no write later. */
     struct mclock clock;
+    uint64_t clock_hash; /* Of its bytes; 0: none. */
+    uint64_t echoed;     /* The hash of our clock that it has. */
     uint64_t
         pulled_config; /* Everything was pulled from it while this was our configuration and its. */
     struct merge_pull pull;
@@ -114,7 +123,8 @@ struct merge_replica {
     struct mclock clock;
     struct merge_store store;
     struct dot_index index;
-    uint64_t counter; /* The last dot of this process. */
+    uint64_t actor;   /* Under which this process writes; 0: not started. */
+    uint64_t counter; /* The last dot of that actor. */
     uint64_t hlc;     /* The latest hybrid time seen. */
     /* It does not have all that it once acknowledged: a lost or old disk, a voided clock, a new
      * member. It takes in everything of its peers first, and until then writes nothing and answers
@@ -157,6 +167,8 @@ bool merge_peer_speaks(const struct merge_replica *replica, const struct merge_p
  * number. Only replicas that see the same can agree on what an ended process wrote: one that has
  * not heard of the end may still take in more of it. */
 uint64_t merge_processes_view(const struct merge_replica *replica);
+/* All peers speak, none takes everything in, and all see the same processes. */
+bool merge_peers_agree(const struct merge_replica *replica);
 /* Every peer has said that its disk has that dot. */
 bool merge_all_have(const struct merge_replica *replica, struct merge_dot dot);
 /* Whether the clock speaks for the record that is stored, or is not, under this key. */

@@ -1,11 +1,14 @@
 #include "node/core/mergeable/rounds.h"
 
 #include "node/core/mergeable/absorb.h"
+#include "node/core/mergeable/folding.h"
+#include "node/core/mergeable/log_record.h"
 #include "node/core/mergeable/members.h"
 #include "node/core/mergeable/pending.h"
 #include "node/core/mergeable/pull.h"
 #include "node/core/mergeable/pull_take.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hash.h"
 
 /* ---- time ---- */
 
@@ -13,16 +16,27 @@
  * it. */
 static void report(struct merge_replica *replica, uint64_t now_ms)
 {
+    struct buf clock = { 0 };
+
+    mclock_encode(&replica->clock, &clock);
+    uint64_t hash = hash_u64(buf_slice(&clock));
+
     for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct merge_peer *peer = &replica->peers[i];
         struct buf *out =
-            merge_message_begin(replica, MERGE_REPORT, replica->peers[i].member, replica->log_end);
+            merge_message_begin(replica, MERGE_REPORT, peer->member, replica->log_end);
 
         buf_put_u8(out, replica->syncing);
         buf_put_u64(out, merge_ready_config(replica));
         buf_put_u64(out, merge_processes_view(replica));
         buf_put_u64(out, now_ms);
-        mclock_encode(&replica->clock, out);
+        buf_put_u64(out, peer->clock_hash);
+        buf_put_u64(out, hash);
+        buf_put_u8(out, peer->echoed != hash);
+        if (peer->echoed != hash)
+            buf_append(out, clock.data, clock.size);
     }
+    buf_deinit(&clock);
 }
 
 void merge_tick(struct merge_replica *replica, uint64_t now_ms)
@@ -31,6 +45,9 @@ void merge_tick(struct merge_replica *replica, uint64_t now_ms)
     if (replica->reported_ms == 0 || now_ms - replica->reported_ms >= MERGE_REPORT_MS) {
         replica->reported_ms = now_ms;
         merge_close_actors(replica);
+        merge_follow_era(replica);
+        merge_forget_actors(replica);
+        merge_counters_fold(replica, now_ms);
         merge_prune_index(replica);
         report(replica, now_ms);
     }
@@ -56,32 +73,73 @@ struct incoming_message {
     uint64_t now_ms;
 };
 
-static err take_report(struct merge_replica *replica, struct incoming_message *in)
+/* All that a peer names is named here, dots or not: an end is agreed on by those that know the
+ * actor. Over the limit of actors it is left out. */
+static void learn_name(struct merge_replica *replica, uint64_t actor, uint64_t member)
 {
-    uint8_t syncing = read_u8(in->reader);
-    uint64_t ready_config = read_u64(in->reader), view = read_u64(in->reader);
-    uint64_t their_ms = read_u64(in->reader);
-    struct merge_peer *peer = in->peer;
+    const struct mclock_actor *known = mclock_find(&replica->clock, actor);
+
+    if (merge_actor_era(actor) < replica->clock.era || (known != NULL && known->member != 0))
+        return;
+    if (mclock_name(&replica->clock, actor, member) == ERR_OK)
+        merge_log_name(replica, actor, member);
+}
+
+/* The clock of a report, if it has one, becomes what is known of the peer. ERR_NEED: it is another
+ * one than was heard last, and comes with a later report. */
+static err take_clock(struct merge_peer *peer, struct reader *reader)
+{
+    uint64_t hash = read_u64(reader);
+    uint8_t has_clock = read_u8(reader);
     struct mclock clock;
 
-    if (syncing > 1 || mclock_decode(in->reader, &clock) != ERR_OK)
+    if (reader->bad || has_clock > 1)
         return ERR_CORRUPT;
-    if (reader_finish(in->reader) != ERR_OK) {
+    if (has_clock == 0)
+        return reader_finish(reader) != ERR_OK ? ERR_CORRUPT
+               : hash != peer->clock_hash      ? ERR_NEED
+                                               : ERR_OK;
+    if (mclock_decode(reader, &clock) != ERR_OK)
+        return ERR_CORRUPT;
+    if (reader_finish(reader) != ERR_OK) {
         mclock_deinit(&clock);
         return ERR_CORRUPT;
     }
     mclock_deinit(&peer->clock);
     peer->clock = clock;
+    peer->clock_hash = hash;
+    return ERR_OK;
+}
+
+static err take_report(struct merge_replica *replica, struct incoming_message *in)
+{
+    uint8_t syncing = read_u8(in->reader);
+    uint64_t ready_config = read_u64(in->reader), view = read_u64(in->reader);
+    uint64_t their_ms = read_u64(in->reader), echoed = read_u64(in->reader);
+    struct merge_peer *peer = in->peer;
+
+    if (in->reader->bad || syncing > 1)
+        return ERR_CORRUPT;
+    /* From before it went to its present actor, on its way for long: that actor and this clock
+     * together would say that the former one wrote no more than this. */
+    if (merge_actor_era(in->head.actor) < merge_actor_era(peer->actor))
+        return ERR_OK;
+    err e = take_clock(peer, in->reader);
+
+    if (e != ERR_OK)
+        return e == ERR_NEED ? ERR_OK : e;
+    peer->actor = in->head.actor;
     peer->reported = true;
+    peer->echoed = echoed;
     peer->syncing = syncing == 1;
     peer->config = in->head.config;
     peer->ready_config = ready_config;
     peer->view = view;
     peer->offset_ms = (int64_t)(their_ms - in->now_ms);
-    for (uint32_t i = 0; i < clock.count; i++)
-        if (clock.actors[i].member != 0 && mclock_find(&replica->clock, clock.actors[i].actor))
-            CHECK(mclock_name(&replica->clock, clock.actors[i].actor, clock.actors[i].member) ==
-                  ERR_OK); /* It makes no entry. */
+    peer->told_ms = their_ms;
+    for (uint32_t i = 0; i < peer->clock.count; i++)
+        if (peer->clock.actors[i].member != 0)
+            learn_name(replica, peer->clock.actors[i].actor, peer->clock.actors[i].member);
     merge_pending_reported(replica, peer);
     merge_pending_settle(replica);
     merge_pull_begin(replica, peer, in->now_ms);
@@ -109,10 +167,11 @@ static err take_write(struct merge_replica *replica, struct incoming_message *in
     };
     err e = reader_finish(in->reader);
 
+    /* Before the write in the log, too: what has a dot should say whose it is. */
+    if (e == ERR_OK && dot.actor == in->head.actor)
+        learn_name(replica, dot.actor, in->head.from);
     if (e == ERR_OK)
         e = merge_absorb_logged(replica, &incoming);
-    if (e == ERR_OK && dot.actor == in->head.actor)
-        e = mclock_name(&replica->clock, dot.actor, in->head.from);
     if (e == ERR_OK && wants_ack == 1)
         merge_dot_encode(dot,
                          merge_message_begin(replica, MERGE_ACK, in->head.from, replica->log_end));

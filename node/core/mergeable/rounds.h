@@ -1,5 +1,6 @@
 /*
- * rounds: what a replica does as time passes: reports, pulls that got stuck, ends of actors, waits.
+ * rounds: what a replica does as time passes: reports, pulls that got stuck, ends of actors and
+ * eras, folding, waits.
  */
 #ifndef NODE_CORE_MERGEABLE_ROUNDS_H
 #define NODE_CORE_MERGEABLE_ROUNDS_H

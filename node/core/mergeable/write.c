@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "node/core/mergeable/absorb.h"
+#include "node/core/mergeable/counter.h"
+#include "node/core/mergeable/folding.h"
 #include "node/core/mergeable/log_record.h"
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/pending.h"
@@ -38,22 +40,23 @@ static uint64_t clock_off_ms(const struct merge_replica *replica, uint64_t now_m
 
 static err unavailable(struct merge_refusal *refusal, const char *field, uint64_t value)
 {
-    *refusal = (struct merge_refusal){ .field = field, .value = value };
+    refusal->field = field;
+    refusal->value = value;
     return ERR_UNAVAILABLE;
 }
 
 static err check_can_write(const struct merge_replica *replica, uint64_t now_ms,
                            struct merge_refusal *ret_refusal)
 {
-    const struct mclock_actor *own = mclock_find(&replica->clock, replica->options.actor);
+    const struct mclock_actor *own = mclock_find(&replica->clock, replica->actor);
     uint64_t off_ms = clock_off_ms(replica, now_ms);
 
     if (!merge_is_member(replica, replica->options.member))
         return unavailable(ret_refusal, "member", replica->options.member);
     if (replica->syncing)
         return unavailable(ret_refusal, "syncing", 0);
-    if (own != NULL && own->closed)
-        return unavailable(ret_refusal, "actor", own->actor);
+    if ((own != NULL && own->closed) || merge_actor_era(replica->actor) < replica->clock.era)
+        return unavailable(ret_refusal, "actor", replica->actor);
     if (off_ms > MERGE_CLOCK_MS_MAX) {
         ret_refusal->limit = MERGE_CLOCK_MS_MAX;
         return unavailable(ret_refusal, "clock", off_ms);
@@ -86,13 +89,13 @@ static err full(struct merge_refusal *refusal, const char *field, uint64_t limit
 /* The process's actor stands in clock and log before its first dot. */
 static err name_actor(struct merge_replica *replica)
 {
-    const struct merge_options *options = &replica->options;
+    uint64_t member = replica->options.member;
 
-    if (mclock_find(&replica->clock, options->actor) != NULL)
+    if (mclock_find(&replica->clock, replica->actor) != NULL)
         return ERR_OK;
-    if (mclock_name(&replica->clock, options->actor, options->member) != ERR_OK)
+    if (mclock_name(&replica->clock, replica->actor, member) != ERR_OK)
         return ERR_FULL;
-    merge_log_name(replica, options->actor, options->member);
+    merge_log_name(replica, replica->actor, member);
     return ERR_OK;
 }
 
@@ -105,7 +108,7 @@ static err commit(struct merge_replica *replica, struct merge_key *key, enum mer
         .key = key, .record = &record, .dots = &edits->dot, .dot_count = 1
     };
 
-    edits->dot = (struct merge_dot){ replica->options.actor, replica->counter + 1 };
+    edits->dot = (struct merge_dot){ replica->actor, replica->counter + 1 };
     merge_record_full(replica, key, &record);
     if (record.policy == MERGE_POLICY_NONE)
         record.policy = policy;
@@ -141,6 +144,26 @@ static uint64_t next_hlc(const struct merge_replica *replica, uint64_t now_ms,
     uint64_t now = now_ms << HLC_COUNT_BITS;
 
     return now > last ? now : last + 1;
+}
+
+/* Where its other attempts may be folded already, a retry would count again. */
+static err check_op(const struct merge_replica *replica, const struct merge_write *write,
+                    uint64_t now_ms, struct merge_refusal *ret_refusal)
+{
+    if (write->policy != MERGE_POLICY_COUNTER || write->op == 0)
+        return ERR_OK;
+    uint64_t age_ms = now_ms > write->op_ms ? now_ms - write->op_ms : 0;
+    uint64_t ahead_ms = write->op_ms > now_ms ? write->op_ms - now_ms : 0;
+
+    *ret_refusal = (struct merge_refusal){ .field = "op_ms",
+                                           .limit = replica->options.op_window_ms,
+                                           .value = age_ms };
+    if (age_ms > replica->options.op_window_ms)
+        return ERR_CONFLICT;
+    if (ahead_ms <= MERGE_CLOCK_MS_MAX)
+        return ERR_OK;
+    ret_refusal->limit = MERGE_CLOCK_MS_MAX;
+    return unavailable(ret_refusal, "op_ms", ahead_ms);
 }
 
 static struct merge_edits edits_of(const struct merge_write *write, struct merge_token *token,
@@ -184,6 +207,8 @@ err merge_write(struct merge_replica *replica, uint64_t now_ms, const struct mer
 
     edits.hlc = next_hlc(replica, now_ms, &token);
     e = merge_edits_check(write->policy, &edits, ret_refusal);
+    if (e == ERR_OK)
+        e = check_op(replica, write, edits.hlc >> HLC_COUNT_BITS, ret_refusal);
     if (e != ERR_OK)
         return e;
     if (write->durability == MERGE_MAJORITY && !merge_majority_is_near(replica, now_ms))
@@ -211,12 +236,19 @@ static err sweep_row(struct merge_replica *replica, uint64_t now_ms, uint32_t at
     merge_record_full(replica, key, &record);
     struct merge_edits edits = { .list = list, .seen = &record.context };
 
-    edits.count = now_ms < MERGE_SWEEP_LATE_MS
-                      ? 0
-                      : merge_expired_edits(&record, now_ms - MERGE_SWEEP_LATE_MS, list);
+    struct merge_folding folding = merge_folding_at(replica, now_ms);
+    bool *swept = mem_zalloc((record.count + 1) * sizeof *swept);
+    uint64_t before_ms = now_ms < MERGE_SWEEP_LATE_MS ? 0 : now_ms - MERGE_SWEEP_LATE_MS;
+    uint32_t count = 0;
+
+    if (record.policy == MERGE_POLICY_COUNTER)
+        count = merge_counter_swept(&record, before_ms, &folding, swept);
+    else
+        count = edits.count = merge_expired_edits(&record, before_ms, list);
+    edits.swept = swept;
     err e = ERR_NOT_FOUND;
 
-    if (edits.count > 0) {
+    if (count > 0) {
         struct merge_write write = { .key = key, .durability = MERGE_ONE };
 
         e = replica->pending_count == MERGE_PENDING_MAX
@@ -226,6 +258,7 @@ static err sweep_row(struct merge_replica *replica, uint64_t now_ms, uint32_t at
         if (e == ERR_OK)
             wait_for(replica, now_ms, &write, ret_written);
     }
+    free(swept);
     merge_record_deinit(&record);
     merge_key_unref(key);
     return e;

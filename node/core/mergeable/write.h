@@ -16,6 +16,7 @@ struct merge_write {
     bool whole;         /* Replaces everything that is there. */
     struct slice token; /* What the caller had seen; empty: it does not say. */
     uint64_t op;        /* Hash of the operation's id; 0: none. */
+    uint64_t op_ms;     /* Of a counter's operation: Unix time of its first attempt. */
 };
 
 struct merge_written {
@@ -23,16 +24,16 @@ struct merge_written {
     uint64_t ticket; /* Names the answer in merge_out. */
 };
 
-/*
- * Writes, logs, and sends to all peers. The answer comes in merge_out: at once with MEMORY, once on
+/* Writes, logs, and sends to all peers. The answer comes in merge_out: at once with MEMORY, once on
  * this disk with ONE, once on the disks of a majority, of both in a joint configuration, with
- * MAJORITY. Nothing is written on error: ERR_INVALID      the write, or the token, is none;
- * ret_refusal names the field ERR_TOO_LARGE    over a limit of one write ERR_FULL         over a
- * limit of the record, of actors or of pending calls ERR_STALE_EPOCH  the token is of another
- * generation, or before an erasure ERR_UNAVAILABLE  "member": not one; "syncing"; "clock": off its
- * peers' by `value` ms; "majority": out of reach; "actor": this process's was closed; "token": of a
- * later erasure
- */
+ * MAJORITY. Nothing is written on error, and ret_refusal names the field.
+ *
+ * ERR_INVALID: the write, or the token, is none. ERR_TOO_LARGE: over a limit of one write.
+ * ERR_FULL: over a limit of the record, of actors or of pending calls. ERR_CONFLICT: "op_ms", the
+ * operation is older than the window of retries. ERR_STALE_EPOCH: the token is of another
+ * generation, or before an erasure. ERR_UNAVAILABLE: "member": not one; "syncing"; "clock": off its
+ * peers' by `value` ms; "op_ms": ahead of this member's clock; "majority": out of reach; "actor":
+ * this process's was closed; "token": of a later erasure. */
 NODISCARD err merge_write(struct merge_replica *replica, uint64_t now_ms,
                           const struct merge_write *write, struct merge_written *ret_written,
                           struct merge_refusal *ret_refusal);

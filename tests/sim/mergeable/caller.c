@@ -40,6 +40,7 @@ static const char *path_of(struct msim *sim, uint32_t key)
 {
     static const char *const fields[] = { "a", "b", "c" };
     static const char *const leaves[] = { "a", "a/x", "a/y", "b/x/1", "b/x" };
+    static const char *const names[] = { "n", "m" };
 
     switch (key % FORMS) {
     case 1:
@@ -47,6 +48,8 @@ static const char *path_of(struct msim *sim, uint32_t key)
         return fields[msim_between(sim, 0, 2)];
     case 2:
         return leaves[msim_between(sim, 0, 4)];
+    case COUNTERS:
+        return names[msim_between(sim, 0, 1)];
     default:
         return "";
     }
@@ -84,6 +87,15 @@ static void make_wish(struct msim *sim, uint32_t key, struct wish *wish)
     wish->write.edits = wish->edits;
     wish->write.edit_count = count;
     wish->write.op = msim_chance(sim, 500) ? msim_next(sim) : 0;
+    if (key % FORMS != COUNTERS)
+        return;
+    wish->write.whole &= count == 0;
+    wish->write.op_ms = sim->now_ms - msim_between(sim, 0, 300);
+    for (uint32_t i = 0; i < count; i++) {
+        wish->edits[i].value = (struct slice){ 0 };
+        wish->edits[i].remove = msim_chance(sim, 60);
+        wish->edits[i].delta = (int64_t)msim_between(sim, 0, 90) - 30;
+    }
 }
 
 static void count_refusal(struct msim *sim, err e, const struct merge_refusal *refusal)
@@ -93,6 +105,7 @@ static void count_refusal(struct msim *sim, err e, const struct merge_refusal *r
     sim->counts->refused_majority += strcmp(refusal->field, "majority") == 0;
     sim->counts->siblings_refused += e == ERR_FULL && strcmp(refusal->field, "siblings") == 0;
     sim->counts->tokens_lost += e == ERR_STALE_EPOCH;
+    sim->counts->retries_late += e == ERR_CONFLICT && strcmp(refusal->field, "op_ms") == 0;
     PROMISE(sim, e != ERR_INVALID && e != ERR_TOO_LARGE && e != ERR_CORRUPT,
             "a sound write is refused: %s of %s", err_name(e), refusal->field);
 }
@@ -103,6 +116,8 @@ static void judge_write(struct msim *sim, const struct merge_write *write,
 {
     uint32_t set = 0, own = 0;
 
+    if (after->policy == MERGE_POLICY_COUNTER) /* counting_judge says more. */
+        return;
     for (uint32_t i = 0; i < write->edit_count; i++)
         set += !write->edits[i].remove;
     for (uint32_t i = 0; i < after->count; i++) {
@@ -154,6 +169,8 @@ static void write_at(struct msim *sim, struct node *node, const struct merge_wri
         judge_write(sim, write, &after, noted.written.dot);
         noted.session = covers ? session : NULL;
         (void)oracle_write(sim, &noted);
+        if (key % FORMS == COUNTERS)
+            counting_judge(sim, &after, key, msim_wall(sim, node));
         sim->counts->writes++;
         sim->counts->deletes += write->whole && write->edit_count == 0;
         sim->counts->memory += write->durability == MERGE_MEMORY;
@@ -176,6 +193,50 @@ static void write_at(struct msim *sim, struct node *node, const struct merge_wri
     msim_drain(sim, node);
 }
 
+/* An increment is kept for retries, sooner or later, at any member. */
+static void keep_retry(struct msim *sim, uint32_t key, const struct merge_write *write)
+{
+    struct again *retry = &sim->retries[msim_between(sim, 0, RETRIES - 1)];
+    const struct merge_edit *edit = &write->edits[0];
+
+    if (key % FORMS != COUNTERS || write->op == 0 || write->edit_count != 1 || edit->remove)
+        return;
+    *retry = (struct again){ .used = true,
+                             .key = key,
+                             .path = { (char)edit->path.data[0] },
+                             .delta = edit->delta,
+                             .op = write->op,
+                             .op_ms = write->op_ms,
+                             .expires_ms = edit->expires_ms,
+                             .durability = write->durability };
+}
+
+static void call_retry(struct msim *sim)
+{
+    struct again *retry = &sim->retries[msim_between(sim, 0, RETRIES - 1)];
+    struct node *node = up_node(sim);
+
+    if (!retry->used || node == NULL)
+        return;
+    struct merge_edit edit = { .path = slice_from_text(retry->path),
+                               .delta = retry->delta,
+                               .expires_ms = retry->expires_ms };
+    struct merge_write write = { .key = sim->keys[retry->key],
+                                 .policy = MERGE_POLICY_COUNTER,
+                                 .durability = retry->durability,
+                                 .edit_count = 1,
+                                 .edits = &edit,
+                                 .op = retry->op,
+                                 .op_ms = retry->op_ms };
+    struct session *session = session_for(sim, retry->key);
+
+    forget(session);
+    session->used = true;
+    sim->counts->retries++;
+    write_at(sim, node, &write, session);
+    retry->used = msim_chance(sim, 700);
+}
+
 static void call_write(struct msim *sim)
 {
     uint32_t key = (uint32_t)msim_between(sim, 0, KEYS - 1);
@@ -193,6 +254,7 @@ static void call_write(struct msim *sim)
         session->used = true;
     }
     write_at(sim, node, &wish.write, session);
+    keep_retry(sim, key, &wish.write);
     if (msim_chance(sim, 60) && (node = up_node(sim)) != NULL) {
         /* The answer was lost on the way: the same again, somewhere. */
         wish.write.token = (struct slice){ 0 };
@@ -248,6 +310,8 @@ static void call_read(struct msim *sim)
         return;
     sim->counts->reads++;
     oracle_shown(sim, &record, msim_wall(sim, node));
+    if (session->key % FORMS == COUNTERS)
+        counting_judge(sim, &record, session->key, msim_wall(sim, node));
     oracle_session_read(sim, session, &record);
     buf_clear(&session->token);
     if (merge_token_of(node->replica, sim->keys[session->key], &record, (struct slice){ 0 },
@@ -289,8 +353,31 @@ void msim_done(struct msim *sim, struct node *node, const struct merge_done *don
         if (done->record == NULL)
             continue;
         sim->counts->majority_reads++;
+        if (read->key % FORMS == COUNTERS)
+            counting_majority(sim, read, done->record);
         oracle_majority_read(sim, read, done->record);
     }
+}
+
+/* A sweep takes away what is not shown any more, and what that hides: a read shows the same. */
+static void judge_sweep(struct msim *sim, const struct merge_record *before,
+                        const struct merge_record *after, uint32_t key, uint64_t now_ms)
+{
+    struct merge_view was, is;
+
+    if (key % FORMS == COUNTERS) {
+        counting_judge(sim, after, key, now_ms);
+        return;
+    }
+    merge_view_init(&was, before, now_ms);
+    merge_view_init(&is, after, now_ms);
+    PROMISE(sim, was.count == is.count, "a sweep changes what is shown: %u values to %u", was.count,
+            is.count);
+    for (uint32_t i = 0; i < was.count; i++)
+        PROMISE(sim, merge_dot_equal(was.cells[i]->dot, is.cells[i]->dot),
+                "a sweep changes what is shown");
+    merge_view_deinit(&was);
+    merge_view_deinit(&is);
 }
 
 /* One of the members sweeps; owners change, and two may think that they are it. */
@@ -299,7 +386,9 @@ void msim_sweep(struct msim *sim)
     struct node *node = up_node(sim);
     struct merge_key *key = NULL;
     struct merge_record before[KEYS], after;
-    struct noted noted = { .node = node, .durability = MERGE_ONE, .after = &after };
+    struct noted noted = {
+        .node = node, .durability = MERGE_ONE, .after = &after, .is_sweep = true
+    };
 
     if (node == NULL)
         return;
@@ -312,6 +401,7 @@ void msim_sweep(struct msim *sim)
         noted.before = &before[noted.key];
         merge_record_full(node->replica, key, &after);
         (void)oracle_write(sim, &noted);
+        judge_sweep(sim, noted.before, &after, noted.key, msim_wall(sim, node));
         merge_record_deinit(&after);
         merge_key_unref(key);
         sim->counts->sweeps++;
@@ -327,6 +417,8 @@ void msim_call(struct msim *sim)
         call_write(sim);
     if (msim_chance(sim, 300))
         call_read(sim);
+    if (msim_chance(sim, 30))
+        call_retry(sim);
     if (msim_chance(sim, 40))
         call_majority(sim);
     if (msim_chance(sim, 30))

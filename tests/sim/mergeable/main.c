@@ -98,6 +98,7 @@ static void step(struct msim *sim)
             msim_checkpoint(sim, node, false);
     }
     msim_members(sim);
+    ended_watch(sim);
 }
 
 static void run_seed(uint64_t seed, struct counts *counts)
@@ -109,6 +110,7 @@ static void run_seed(uint64_t seed, struct counts *counts)
     sim->now_ms = 1000000000;
     sim->counts = counts;
     sim->index_max = msim_chance(sim, 250) ? 24 : 4096;
+    sim->closed_max = (uint32_t)msim_between(sim, 1, 6);
     running = sim;
     make_keys(sim);
     sim->members.membership =
@@ -129,8 +131,11 @@ static void run_seed(uint64_t seed, struct counts *counts)
         msim_trouble(sim);
     }
     msim_heal(sim);
-    for (end_ms = sim->now_ms + STORY_MS; sim->now_ms < end_ms;)
+    for (end_ms = sim->now_ms + STORY_MS; sim->now_ms < end_ms;) {
         step(sim);
+        if (sim->now_ms + STORY_MS / 3 < end_ms && msim_chance(sim, 100))
+            msim_sweep(sim);
+    }
     oracle_healed(sim);
     msim_world_free(sim);
 }

@@ -15,8 +15,11 @@
 #include "node/core/mergeable/write.h"
 
 #define NODES         5u
-#define KEYS          20u /* Four entities, a record of each form. */
-#define FORMS         5u
+#define KEYS          24u /* Four entities, a record of each form. */
+#define FORMS         6u
+#define COUNTERS      5u /* The form of counters. */
+#define RETRIES       8u
+#define OP_WINDOW_MS  6000u
 #define CELL_REMOVERS 24u
 #define SESSIONS      6u
 #define SESSION_CELLS 64u
@@ -29,7 +32,8 @@
     X(refused_majority) X(siblings_refused) X(reads) X(not_yet) X(majority_reads) X(tokens) \
     X(tokens_forged) X(tokens_lost) X(crashes) X(disks_lost) X(images) X(damaged) X(voided) \
     X(cuts) X(joints) X(left) X(departed) X(erasures) X(sweeps) X(closed) X(pulls_full) \
-    X(checkpoints) X(logs_kept) X(deletes) X(siblings) X(expired) X(config_changed_pending)
+    X(checkpoints) X(logs_kept) X(deletes) X(siblings) X(expired) X(config_changed_pending) \
+    X(increments) X(resets) X(retries) X(retries_late) X(counters_judged) X(folded) X(eras)
 /* clang-format on */
 
 struct counts {
@@ -56,6 +60,37 @@ struct write {
     uint64_t acked_at; /* Its place among acknowledgements; 0: none. */
     enum merge_durability durability;
     bool exempt; /* Exempt: every disk that had it was lost. */
+};
+
+/* What a write counts, and what a reset took away: increments, by number. */
+struct increment {
+    uint32_t write, key;
+    uint8_t path; /* Its first letter: names of counters have one. */
+    int64_t delta;
+    uint64_t op, hlc, expires_ms, erasure;
+};
+
+struct reset {
+    uint32_t write, key;
+    uint64_t erasure;
+    uint32_t covered_count;
+    uint32_t *covered;
+};
+
+/* The dots of an actor that all members agreed on at its end; others are void. */
+struct ended {
+    uint64_t actor;
+    struct mclock dots; /* Of that actor alone. */
+};
+
+/* An increment whose answer the caller did not get. */
+struct again {
+    bool used;
+    uint32_t key;
+    char path[2];
+    int64_t delta;
+    uint64_t op, op_ms, expires_ms;
+    enum merge_durability durability;
 };
 
 struct disk_row {
@@ -141,6 +176,13 @@ struct msim {
     struct cell *cells;
     struct session sessions[SESSIONS];
     struct majority_read reads[8];
+    struct again retries[RETRIES];
+    uint32_t increment_count, reset_count, ended_count;
+    struct increment *increments;
+    struct reset *resets;
+    struct ended *ended;
+    uint32_t closed_max;
+    uint32_t restarts_per_thousand;
     struct counts *counts;
 };
 
@@ -190,6 +232,7 @@ struct noted {
     struct merge_written written;
     enum merge_durability durability;
     const struct merge_record *before, *after;
+    bool is_sweep;
     const struct session *session; /* Whose token it had, covering what is not there; NULL: none. */
 };
 uint32_t oracle_write(struct msim *sim, const struct noted *noted);
@@ -208,5 +251,26 @@ void oracle_majority_read(struct msim *sim, const struct majority_read *read,
 /* The node's disk is about to be lost, or just one record of it (UINT32_MAX: all). */
 void oracle_loss(struct msim *sim, const struct node *node, uint32_t key);
 void oracle_healed(struct msim *sim);
+
+/* ---- ended.c: actors that members have closed, and then forget ---- */
+void ended_watch(struct msim *sim);
+/* The dot is not void. It was in when its actor was closed; of an actor that is not closed, as what
+ * has forgotten the eras below `era` says: an actor of those of which no member ever heard had
+ * none. */
+bool ended_has(const struct msim *sim, struct merge_dot dot, uint16_t era);
+/* The clock holds the dot, or has forgotten its actor, which had it. */
+bool ended_holds(const struct msim *sim, const struct mclock *clock, struct merge_dot dot);
+void ended_free(struct msim *sim);
+
+/* ---- counting.c: what counters must say ---- */
+/* The policy of the record is COUNTER. `op`: of its increments. */
+void counting_write(struct msim *sim, const struct noted *noted, uint32_t write);
+/* A counter says the sum of what its record has taken in, at whichever member and time. */
+void counting_judge(struct msim *sim, const struct merge_record *record, uint32_t key,
+                    uint64_t now_ms);
+/* A majority's read has each increment and reset that a majority acknowledged before. */
+void counting_majority(struct msim *sim, const struct majority_read *read,
+                       const struct merge_record *record);
+void counting_free(struct msim *sim);
 
 #endif

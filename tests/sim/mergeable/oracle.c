@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "node/core/mergeable/disk.h"
+#include "node/core/mergeable/message.h"
 #include "runtime/base/check.h"
 #include "tests/sim/mergeable/msim.h"
 
@@ -80,6 +81,10 @@ uint32_t oracle_write(struct msim *sim, const struct noted *noted)
                                                       .boot = noted->node->boot,
                                                       .erasure = noted->after->erasure,
                                                       .durability = noted->durability };
+    if (noted->key % FORMS == COUNTERS) {
+        counting_write(sim, noted, number);
+        return number;
+    }
     for (uint32_t i = 0; i < noted->after->count; i++)
         if (merge_dot_equal(noted->after->cells[i]->dot, noted->written.dot))
             note_cell(sim, noted->after->cells[i], noted->after->erasure, number);
@@ -148,6 +153,8 @@ void oracle_shown(struct msim *sim, const struct merge_record *record, uint64_t 
     struct merge_view view;
     uint32_t expected = 0;
 
+    if (record->policy == MERGE_POLICY_COUNTER)
+        return;
     merge_view_init(&view, record, now_ms);
     sim->counts->siblings += record->policy == MERGE_POLICY_VECTOR && view.count > 1;
     for (uint32_t i = 0; i < record->count; i++) {
@@ -195,7 +202,7 @@ static void remember(uint32_t *list, uint32_t *count, uint32_t cell)
 
 static void see(struct msim *sim, struct session *session, const struct merge_record *record)
 {
-    for (uint32_t i = 0; i < record->count; i++) {
+    for (uint32_t i = 0; record->policy != MERGE_POLICY_COUNTER && i < record->count; i++) {
         uint32_t cell = oracle_cell(sim, record->cells[i]);
 
         PROMISE(sim, cell != UINT32_MAX, "a value that no write made");
@@ -293,7 +300,7 @@ void oracle_loss(struct msim *sim, const struct node *node, uint32_t key)
         if (key != UINT32_MAX && write->key != key)
             continue;
         for (uint32_t j = 0; j < NODES; j++)
-            held |= others[j] != NULL && mclock_holds(&others[j]->clock, write->dot);
+            held |= others[j] != NULL && ended_holds(sim, &others[j]->clock, write->dot);
         write->exempt |= !held;
     }
     for (uint32_t i = 0; i < NODES; i++)
@@ -301,6 +308,19 @@ void oracle_loss(struct msim *sim, const struct node *node, uint32_t key)
 }
 
 /* ---- the end ---- */
+
+static void judge_counters(struct msim *sim, const struct merge_replica *replica)
+{
+    for (uint32_t key = COUNTERS; key < KEYS; key += FORMS) {
+        struct merge_record record;
+
+        merge_record_full(replica, sim->keys[key], &record);
+        counting_judge(sim, &record, key, sim->now_ms);
+        for (uint32_t i = 0; i < record.count; i++)
+            sim->counts->folded += merge_cell_value(record.cells[i]).size > 8;
+        merge_record_deinit(&record);
+    }
+}
 
 static const struct merge_replica *judge_members(struct msim *sim)
 {
@@ -329,6 +349,8 @@ static const struct merge_replica *judge_members(struct msim *sim)
         PROMISE(sim, replica->index.dot_count == 0, "the index keeps dots that all members have");
         for (uint32_t j = 0; j < replica->clock.count; j++)
             sim->counts->closed += replica->clock.actors[j].closed;
+        sim->counts->eras += replica->clock.era > 0;
+        judge_counters(sim, replica);
     }
     return first;
 }
@@ -337,7 +359,7 @@ static bool has_held_remover(const struct msim *sim, const struct mclock *clock,
                              const struct cell *cell)
 {
     for (uint32_t i = 0; i < cell->remover_count; i++)
-        if (mclock_holds(clock, sim->writes[cell->removers[i]].dot))
+        if (ended_holds(sim, clock, sim->writes[cell->removers[i]].dot))
             return true;
     return false;
 }
@@ -357,7 +379,7 @@ static void judge_cell(struct msim *sim, const struct merge_replica *replica,
     if (there)
         PROMISE(sim, !has_held_remover(sim, &replica->clock, cell),
                 "what was replaced has come back: write %llu", (unsigned long long)number);
-    else if (mclock_holds(&replica->clock, write->dot))
+    else if (ended_holds(sim, &replica->clock, write->dot))
         PROMISE(sim, cell->remover_count > 0, "a value is lost: write %llu of key %u",
                 (unsigned long long)number, write->key);
 }
@@ -368,14 +390,15 @@ void oracle_healed(struct msim *sim)
 
     for (uint32_t i = 0; i < sim->write_count; i++)
         PROMISE(sim,
-                is_losable(&sim->writes[i]) || mclock_holds(&replica->clock, sim->writes[i].dot),
+                is_losable(&sim->writes[i]) ||
+                    ended_holds(sim, &replica->clock, sim->writes[i].dot),
                 "an acknowledged write is lost: write %u of key %u", i, sim->writes[i].key);
     for (uint32_t i = 0; i < sim->cell_count; i++)
         judge_cell(sim, replica, &sim->cells[i]);
     for (uint32_t i = 0; i < replica->store.count; i++) {
         const struct merge_record *record = &replica->store.rows[i].record;
 
-        for (uint32_t j = 0; j < record->count; j++) {
+        for (uint32_t j = 0; record->policy != MERGE_POLICY_COUNTER && j < record->count; j++) {
             uint32_t number = oracle_cell(sim, record->cells[j]);
 
             PROMISE(sim, number != UINT32_MAX, "a value that no write made");

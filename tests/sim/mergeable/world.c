@@ -12,9 +12,9 @@
 
 enum merge_policy msim_policy(uint32_t key)
 {
-    static const enum merge_policy policies[FORMS] = { MERGE_POLICY_LWW, MERGE_POLICY_LWW,
-                                                       MERGE_POLICY_MERGE, MERGE_POLICY_SET,
-                                                       MERGE_POLICY_VECTOR };
+    static const enum merge_policy policies[FORMS] = { MERGE_POLICY_LWW,    MERGE_POLICY_LWW,
+                                                       MERGE_POLICY_MERGE,  MERGE_POLICY_SET,
+                                                       MERGE_POLICY_VECTOR, MERGE_POLICY_COUNTER };
 
     return policies[key % FORMS];
 }
@@ -144,9 +144,11 @@ static struct merge_options options_of(struct msim *sim, const struct node *node
                                      .generation = 3,
                                      .member = node->id,
                                      .boot = node->boot,
-                                     .actor = (node->id * 1000 + node->boot) * 2654435761u | 1,
+                                     .random = (node->id * 1000 + node->boot) * 2654435761u | 1,
                                      .index_dots_max = sim->index_max,
                                      .chunk_records_max = 3,
+                                     .closed_max = sim->closed_max,
+                                     .op_window_ms = OP_WINDOW_MS,
                                      .mac = { .sign = sign } };
 
     return options;
@@ -346,6 +348,8 @@ void msim_world_free(struct msim *sim)
         buf_deinit(&sim->sessions[i].token);
     for (uint32_t i = 0; i < KEYS; i++)
         merge_key_unref(sim->keys[i]);
+    ended_free(sim);
+    counting_free(sim);
     free(sim->writes);
     free(sim->cells);
     free(sim);
