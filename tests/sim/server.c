@@ -73,7 +73,8 @@ static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
     case CODE(DEADLINE_EXCEEDED):
         sim->counts.refused_full += code == CODE(THROTTLED);
         op->told_nothing = true;
-        if (code == CODE(THROTTLED) && rate_runs(sim) && op->calls < 4 && sim_chance(sim, 500)) {
+        if (code == CODE(THROTTLED) && rate_runs(sim) && !sim->quiet && op->calls < 4 &&
+            sim_chance(sim, 500)) {
             op_call_later(sim, op, sim_between(sim, 1, 5000));
             return;
         }

@@ -65,7 +65,7 @@ err player_rate_load(struct apply_context *context, const struct rate_subject *s
     if (e != ERR_OK || found == STATE_MISSING)
         return ERR_NEED;
     if (found == STATE_PRESENT && rate_row_decode(value, &ret_rate->row) != ERR_OK)
-        return apply_damaged(context, context->op->entity, RATE_DAMAGE);
+        return ERR_CORRUPT;
     return ERR_OK;
 }
 

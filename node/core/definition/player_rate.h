@@ -50,7 +50,7 @@ struct player_rate {
     struct rate_row row;
 };
 
-/* Of the operation's own player. ERR_NEED; ERR_CONFLICT: the row cannot be read, refused. */
+/* Of the operation's own player. ERR_NEED; ERR_CORRUPT: the row cannot be read, RATE_DAMAGE. */
 NODISCARD err player_rate_load(struct apply_context *context, const struct rate_subject *subject,
                                struct player_rate *ret_rate);
 /* One change is about to be made. ERR_CONFLICT: refused as THROTTLED, which is not stored as the

@@ -187,7 +187,7 @@ static err load(struct change *c)
     if (edge == ERR_NEED || own == ERR_NEED || partial == ERR_NEED || rate == ERR_NEED)
         return ERR_NEED;
     if (rate != ERR_OK)
-        return rate;
+        return apply_damaged(context, entity, RATE_DAMAGE);
     if (edge != ERR_OK)
         return apply_damaged(context, entity, FAVORITE_DAMAGE);
     if (own != ERR_OK)
