@@ -48,7 +48,7 @@ err player_rate_load(struct apply_context *context, const struct rate_subject *s
                      struct player_rate *ret_rate)
 {
     struct row_key key;
-    struct slice value;
+    struct slice value = { 0 };
 
     *ret_rate = (struct player_rate){ .subject = *subject };
     if (context->version < RATE_APPLY_VERSION)

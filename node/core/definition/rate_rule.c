@@ -139,7 +139,7 @@ err rate_rules_find(struct apply_context *context, struct slice subject,
 {
     struct search search = { .arena = context->arena, .subject = subject, .found = ret_rules };
     struct row_key key;
-    struct slice value;
+    struct slice value = { 0 };
     struct listed entry;
 
     ret_rules->count = 0;
