@@ -194,6 +194,7 @@
     X(NOT_FOUND, OPEN, "no collection of that name is defined; the message says which name is near", "define it, or name another")
 #define OF_EDGE(X) \
     OF_OPERATION(X) OF_SCOPE(X) OF_COLLECTION(X) \
+    X(THROTTLED, OPEN, "the player changed the collection as often as a rate rule allows", "nothing was done: wait `retry_after_ms`, send the same again") \
     X(NOT_FOUND, FINAL, "no collection of that name is defined where the call is applied", "define it, or name another, under a new op_id") \
     X(VERSION_CONFLICT, FINAL, "`if_ver` is not the edge's `ver`; `about.version` is", "read the status again, decide again under a new op_id")
 #define ERRORS_FAVORITE(X) \
@@ -245,7 +246,7 @@
     X(OPERATION_ID_MISMATCH, OPEN, "the op_id was used before, for another change of that definition", "")
 #define ERRORS_PUT_DEFINITION(X) \
     OF_DEFINER(X) \
-    X(CAPACITY_FULL, OPEN, "there are too many definitions, or currencies, or they are too large", "")
+    X(CAPACITY_FULL, OPEN, "there are too many definitions, currencies, or rate rules about one subject, or they are too large", "")
 #define ERRORS_GET_DEFINITION(X) OF_READER(X) OF_DEFINITION(X)
 #define ERRORS_LIST_DEFINITIONS(X) OF_READER(X)
 #define ERRORS_LIST_DEFINITION_VERSIONS(X) OF_READER(X)

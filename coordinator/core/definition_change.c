@@ -20,13 +20,14 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/nearest.h"
 
-#define WAIT_MS_MAX      60000u
-#define RETRY_MS         200u
-#define REASON_BYTES_MAX 64u
-#define AUTHOR_BYTES_MAX 64u
-#define OP_ID_BYTES_MAX  160u
-#define CURRENCIES_MAX   64u
-#define TEXT_SIZE        192u
+#define WAIT_MS_MAX          60000u
+#define RETRY_MS             200u
+#define REASON_BYTES_MAX     64u
+#define AUTHOR_BYTES_MAX     64u
+#define OP_ID_BYTES_MAX      160u
+#define CURRENCIES_MAX       64u
+#define RULES_OF_SUBJECT_MAX 8u /* What a shard keeps of one player and subject has a limit. */
+#define TEXT_SIZE            192u
 
 typedef Holdfast__Internal__V1__ChangeDefinitionRequest change_request;
 typedef Holdfast__Internal__V1__ChangeDefinitionResponse change_response;
@@ -207,6 +208,23 @@ static bool has_room_for_currency(const struct coord *coord, const char *name)
     return listed || count < CURRENCIES_MAX;
 }
 
+/* Rules that stand about that subject. */
+static uint32_t rules_about(const struct coord *coord, const char *subject)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < coord->definitions.count; i++) {
+        const struct definition *definition = coord->definitions.list[i];
+        if (definition->kind != HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE ||
+            definition_newest(definition)->deleted)
+            continue;
+        definition_record *rule = definition_unpack(definition_newest(definition));
+        count += strcmp(rule->body->rate_rule->subject, subject) == 0;
+        holdfast__internal__v1__definition_version__free_unpacked(rule, NULL);
+    }
+    return count;
+}
+
 static bool check_room(struct change *change, const definition_record *record)
 {
     const struct definitions *all = &change->coord->definitions;
@@ -234,6 +252,12 @@ static bool check_room(struct change *change, const definition_record *record)
         return refuse(change, &(struct objection){
                                   CODE(CAPACITY_FULL), "name", "64", "64",
                                   "the policy and the definitions declare 64 currencies already" });
+    if (change->stands == NULL &&
+        record->body->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE &&
+        rules_about(change->coord, record->body->rate_rule->subject) >= RULES_OF_SUBJECT_MAX)
+        return refuse(change,
+                      &(struct objection){ CODE(CAPACITY_FULL), "body.rate_rule.subject", "8", "8",
+                                           "there are 8 rules about that subject already" });
     return true;
 }
 

@@ -184,6 +184,9 @@ bool definition_body_check(definition_body *body, const char *name,
 const char *definition_frozen(const definition_body *before, const definition_body *after)
 {
     CHECK(before->kind_case == after->kind_case);
+    if (before->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE &&
+        strcmp(before->rate_rule->subject, after->rate_rule->subject) != 0)
+        return "body.rate_rule.subject";
     if (before->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY &&
         before->currency->scale != after->currency->scale)
         return "body.currency.scale";

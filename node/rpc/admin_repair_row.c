@@ -55,7 +55,9 @@ static bool may_go(const struct row_key *key)
     case TABLE_FAVORITES:
     case TABLE_FAVORED:
     case TABLE_DEFINITION: /* The coordinator brings it again: node_define.c. */
-    case TABLE_COLLECTION: /* The next DEFINE makes it again. */
+    case TABLE_RATE:
+    case TABLE_COLLECTION: /* The next DEFINE makes these two again. */
+    case TABLE_RATE_RULES:
     case TABLE_META:
     case TABLE_NOTE:
         break;

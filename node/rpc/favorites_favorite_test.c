@@ -258,6 +258,7 @@ static void what_was_gone_for_longest_is_forgotten(void **state)
     struct fixture *f = *state;
     char target[16];
 
+    fixture_define_haste(f);
     assert_true(at(f, 100, true)->applied);
     for (uint32_t i = 1; i < FAVORITE_GONE_MAX; i++) {
         f->now_ms++;

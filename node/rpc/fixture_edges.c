@@ -5,29 +5,60 @@
 #include "holdfast/internal/v1/definition.pb-c.h"
 #include "node/core/top/pull_item.h"
 
-void fixture_define(struct fixture *f, const struct fixture_collection *collection)
+static void define(struct fixture *f, Holdfast__Internal__V1__Defined *given)
 {
     Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
+
+    given->version = given->revision;
+    given->generation = request.generation = 1;
+    request.to_revision = given->revision;
+    request.last = true;
+    request.n_definitions = 1;
+    request.definitions = &given;
+    assert_non_null(fixture_mutate(f, METHOD_DEFINE, &request.base));
+}
+
+void fixture_define(struct fixture *f, const struct fixture_collection *collection)
+{
     Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
     Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
     Holdfast__V1__CollectionBody edges = HOLDFAST__V1__COLLECTION_BODY__INIT;
-    Holdfast__Internal__V1__Defined *list[] = { &given };
 
     edges.conflict_policy = collection->policy;
     edges.edges_max = collection->edges_max;
     body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
     body.collection = &edges;
     given.number = collection->number;
-    given.version = given.revision = collection->revision;
+    given.revision = collection->revision;
     given.name = text_lend(collection->name);
     given.body = &body;
     given.deleted = collection->deleted;
-    request.generation = 1;
-    request.to_revision = collection->revision;
-    request.last = true;
-    request.n_definitions = 1;
-    request.definitions = list;
-    assert_non_null(fixture_mutate(f, METHOD_DEFINE, &request.base));
+    define(f, &given);
+}
+
+void fixture_define_rate(struct fixture *f, const struct fixture_rate_rule *rule)
+{
+    Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__RateRuleBody rate = HOLDFAST__V1__RATE_RULE_BODY__INIT;
+
+    rate.subject = text_lend(rule->subject);
+    rate.limit = rule->limit;
+    rate.period_ms = rule->period_ms;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE;
+    body.rate_rule = &rate;
+    given.number = rule->number;
+    given.revision = rule->revision;
+    given.name = text_lend(rule->name);
+    given.body = &body;
+    given.deleted = rule->deleted;
+    define(f, &given);
+}
+
+void fixture_define_haste(struct fixture *f)
+{
+    fixture_define_rate(
+        f, &(struct fixture_rate_rule){ 6, 11, "haste", "favorites", 1000000, 1000, false });
 }
 
 void fixture_define_favorites(struct fixture *f)

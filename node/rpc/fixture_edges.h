@@ -17,7 +17,17 @@ struct fixture_collection {
     bool deleted;
 };
 void fixture_define(struct fixture *f, const struct fixture_collection *collection);
-/* "favorites", under number 7. */
+/* The same of a rate rule. */
+struct fixture_rate_rule {
+    uint64_t number, revision;
+    const char *name, *subject;
+    uint32_t limit, period_ms;
+    bool deleted;
+};
+void fixture_define_rate(struct fixture *f, const struct fixture_rate_rule *rule);
+/* A player may change "favorites" as often as a rule can say; at revision 11. */
+void fixture_define_haste(struct fixture *f);
+/* "favorites", under number 7, at revision 10. */
 void fixture_define_favorites(struct fixture *f);
 
 /* One call; NULL: refused. */

@@ -24,6 +24,7 @@ static int setup(void **state)
 
     fixture_init_shard(&w->f, 0, HOMES);
     fixture_define_favorites(&w->f);
+    fixture_define_haste(&w->f);
     for (uint32_t i = 0; i < TARGETS; i++) {
         snprintf(target, sizeof target, "t%u", i);
         assert_non_null(fixture_favorite(&w->f, "ann", target));

@@ -478,6 +478,7 @@ static void a_long_pull_goes_on_where_it_stood(void **state)
     char player[16], name[16];
     uint32_t made = 0, answers = 0;
 
+    fixture_define_haste(&s->shards[1]);
     fixture_name_on(1, "ann", player);
     for (uint32_t i = 0; made < 600; i++) {
         snprintf(name, sizeof name, "t%u", i);
@@ -614,6 +615,7 @@ static void many_targets_are_forgotten_a_part_at_a_time(void **state)
     char player[16], name[16];
     uint32_t made = 0;
 
+    fixture_define_haste(&s->shards[1]);
     fixture_name_on(1, "ann", player);
     for (uint32_t i = 0; made < FORGET_TARGETS_MAX + 88; i++) {
         snprintf(name, sizeof name, "many%u", i);

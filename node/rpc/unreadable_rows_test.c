@@ -309,11 +309,14 @@ static void define(struct world *w, uint64_t revision)
     Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
     Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
     Holdfast__Internal__V1__Defined likes = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    Holdfast__Internal__V1__Defined calm = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
     Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
     Holdfast__V1__DefinitionBody edges = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__DefinitionBody rated = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__RateRuleBody rate = HOLDFAST__V1__RATE_RULE_BODY__INIT;
     Holdfast__V1__CurrencyBody currency = HOLDFAST__V1__CURRENCY_BODY__INIT;
     Holdfast__V1__CollectionBody collection = HOLDFAST__V1__COLLECTION_BODY__INIT;
-    Holdfast__Internal__V1__Defined *list[] = { &given, &likes };
+    Holdfast__Internal__V1__Defined *list[] = { &given, &likes, &calm };
 
     body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
     body.currency = &currency;
@@ -328,10 +331,19 @@ static void define(struct world *w, uint64_t revision)
     likes.version = likes.revision = revision;
     likes.name = text_lend("favorites");
     likes.body = &edges;
+    rate.subject = likes.name;
+    rate.limit = 1000;
+    rate.period_ms = 60000;
+    rated.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE;
+    rated.rate_rule = &rate;
+    calm.number = 3;
+    calm.version = calm.revision = revision;
+    calm.name = text_lend("calm");
+    calm.body = &rated;
     request.generation = 1;
     request.to_revision = revision;
     request.last = true;
-    request.n_definitions = 2;
+    request.n_definitions = 3;
     request.definitions = list;
     for (uint32_t shard = 0; shard < FIXTURE_SHARDS; shard++)
         assert_non_null(fixture_mutate(on(w, shard), METHOD_DEFINE, &request.base));
@@ -484,8 +496,9 @@ static void goes_on(struct world *w, struct fixture *f, char *player)
     edit_section(f, player, "unheld");
     assert_null(f->error);
     assert_non_null(spend(w, f, player, "unheld"));
-    favorite(f, player, player, true); /* The name of the collection may be spoilt. */
-    assert_true(f->error == NULL || f->error->code == ERROR(NOT_FOUND));
+    favorite(f, player, player, true); /* Names of collections may be spoilt, and rules' limits. */
+    assert_true(f->error == NULL || f->error->code == ERROR(NOT_FOUND) ||
+                f->error->code == ERROR(THROTTLED));
     balances.player_id = player;
     assert_non_null(fixture_read(f, METHOD_GET_BALANCES, &balances.base));
 }
@@ -605,10 +618,11 @@ static bool works_again(char table, enum spoiling how)
 {
     bool shards = table == TABLE_CHANNEL || table == TABLE_OUTBOX || table == TABLE_INBOX ||
                   table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION ||
-                  table == TABLE_COLLECTION || table == TABLE_FAVORER || table == TABLE_PARTIAL ||
-                  table == TABLE_CHANGED || table == TABLE_EMPTIED || table == TABLE_NEWEST ||
-                  table == TABLE_PULLED || table == TABLE_SHARE || table == TABLE_TALLY ||
-                  table == TABLE_RANK || table == TABLE_EVENT;
+                  table == TABLE_COLLECTION || table == TABLE_RATE_RULES ||
+                  table == TABLE_FAVORER || table == TABLE_PARTIAL || table == TABLE_CHANGED ||
+                  table == TABLE_EMPTIED || table == TABLE_NEWEST || table == TABLE_PULLED ||
+                  table == TABLE_SHARE || table == TABLE_TALLY || table == TABLE_RANK ||
+                  table == TABLE_EVENT;
 
     return !shards && how < SCATTERED;
 }

@@ -5,6 +5,7 @@
 
 #include "idl/error_code.h"
 #include "router/core/access.h"
+#include "router/core/player_writes.h"
 #include "router/core/refusal.h"
 #include "router/io/action_log.h"
 #include "runtime/base/address.h"
@@ -15,7 +16,8 @@ struct gatekeeper {
     struct gatekeeper_options options;
     struct rate_table *addresses;
     struct rate_table *failures;
-    struct rate_table *players; /* NULL: their tokens are not taken. */
+    struct rate_table *players;   /* NULL: their tokens are not taken. */
+    struct player_writes *writes; /* Likewise. */
     uint64_t refused[GATEKEEPER_REASON_COUNT];
     struct action_log actions;
     char key_id[API_KEY_ID_SIZE]; /* Of the visit under way; empty: none that is known. */
@@ -30,6 +32,7 @@ struct gatekeeper *gatekeeper_new(const struct gatekeeper_options *options)
     gatekeeper->addresses = rate_table_new();
     gatekeeper->failures = rate_table_new();
     gatekeeper->players = options->players != NULL ? rate_table_new() : NULL;
+    gatekeeper->writes = options->players != NULL ? player_writes_new() : NULL;
     return gatekeeper;
 }
 
@@ -40,6 +43,7 @@ void gatekeeper_free(struct gatekeeper *gatekeeper)
     rate_table_free(gatekeeper->addresses);
     rate_table_free(gatekeeper->failures);
     rate_table_free(gatekeeper->players);
+    player_writes_free(gatekeeper->writes);
     free(gatekeeper);
 }
 
@@ -106,6 +110,12 @@ static err refuse_with(struct gatekeeper *gatekeeper, const struct gatekeeper_vi
         [GATEKEEPER_PLAYER_RATE] = { CODE(THROTTLED),
                                      "the player is at the limit of requests a second; nothing was "
                                      "done" },
+        [GATEKEEPER_ADDRESS_WRITES] = { CODE(THROTTLED),
+                                        "players write too much from this address; nothing was "
+                                        "done" },
+        [GATEKEEPER_DEVICE_WRITES] = { CODE(THROTTLED),
+                                       "players write too much from this device; nothing was "
+                                       "done" },
         [GATEKEEPER_SIGNATURE_TIME] = { CODE(THROTTLED),
                                         "the router is at its limit of time for signatures of "
                                         "players' tokens; nothing was done" },
@@ -254,6 +264,29 @@ static bool brings_token(const struct gatekeeper *gatekeeper, const struct gatek
     return gatekeeper->options.players != NULL && jws_is_meant(visit->api_key);
 }
 
+static err count_write(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
+                       uint64_t name, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const struct router_config *config = gatekeeper->options.config;
+    const struct player_write write = {
+        .address = name,
+        .device = visit->device.size > 0 ? hash_u64(visit->device) | 1 : 0,
+        .address_per_minute = config->player_address_writes,
+        .device_per_minute = config->player_device_writes,
+        .now_ms = visit->now_ms,
+    };
+
+    switch (player_writes_take(gatekeeper->writes, &write, &ret_detail->retry_after_ms)) {
+    case PLAYER_WRITES_OK:
+        break;
+    case PLAYER_WRITES_ADDRESS:
+        return refuse_with(gatekeeper, visit, GATEKEEPER_ADDRESS_WRITES, ret_detail);
+    case PLAYER_WRITES_DEVICE:
+        return refuse_with(gatekeeper, visit, GATEKEEPER_DEVICE_WRITES, ret_detail);
+    }
+    return ERR_OK;
+}
+
 static err ask_player(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
                       uint64_t name, struct gatekeeper_guest *ret_guest,
                       Holdfast__V1__ErrorDetail *ret_detail)
@@ -271,6 +304,8 @@ static err ask_player(struct gatekeeper *gatekeeper, const struct gatekeeper_vis
         return refuse_with(gatekeeper, visit, GATEKEEPER_PLAYER_RATE, ret_detail);
     if (access_check_player_method(visit->method, visit->arena, ret_detail) != ERR_OK)
         return refuse(gatekeeper, visit, GATEKEEPER_PLAYER_METHOD);
+    if (visit->method->route == METHOD_MUTATION)
+        return count_write(gatekeeper, visit, name, ret_detail);
     return ERR_OK;
 }
 

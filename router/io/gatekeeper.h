@@ -7,7 +7,8 @@
  * next to nothing, and so do old keys left in a fleet's configuration.
  *
  * What has the form of a token is a player's, where the router has keys for them (player_gate.h):
- * then no API key is asked for, and no scope is given.
+ * then no API key is asked for, and no scope is given. What players write is counted by their
+ * addresses and devices (router/core/player_writes.h).
  */
 #ifndef ROUTER_IO_GATEKEEPER_H
 #define ROUTER_IO_GATEKEEPER_H
@@ -22,7 +23,8 @@
 struct gatekeeper;
 
 struct gatekeeper_options {
-    const struct router_config *config; /* access, key_rate, address_rate, failure_rate. */
+    const struct router_config *config; /* access, key_rate, address_rate, failure_rate,
+                                         * player_address_writes, player_device_writes. */
     struct key_feed *keys;              /* NULL: everybody may call (access = open). */
     struct player_gate *players;        /* NULL: players' tokens are not taken. */
     const struct log *log;
@@ -37,6 +39,7 @@ void gatekeeper_free(struct gatekeeper *gatekeeper);
 struct gatekeeper_visit {
     const struct method_info *method;
     struct slice api_key; /* Empty without one. */
+    struct slice device;  /* Likewise; what the header Holdfast-Device says. */
     const char *peer;     /* "10.0.0.1:5123", "[2001:db8::1]:5123" */
     struct arena *arena;
     uint64_t now_ms;  /* Of a clock that never goes back. */
@@ -89,7 +92,8 @@ bool gatekeeper_welcomes(struct gatekeeper *gatekeeper, const struct gatekeeper_
     X(FAILURE_RATE, "failure_rate") X(KEYS_UNREAD,  "keys_unread")                    \
     X(PLAYER_TOKEN, "player_token") X(PLAYER_RATE,  "player_rate")                    \
     X(PLAYER_METHOD, "player_method") X(SIGNATURE_TIME, "signature_time")             \
-    X(PLAYER_KEYS_UNREAD, "player_keys_unread")
+    X(PLAYER_KEYS_UNREAD, "player_keys_unread")                                       \
+    X(ADDRESS_WRITES, "address_writes") X(DEVICE_WRITES, "device_writes")
 /* clang-format on */
 #define GATEKEEPER_ENUM(enumerator, text) GATEKEEPER_##enumerator,
 enum gatekeeper_reason { GATEKEEPER_REASONS(GATEKEEPER_ENUM) GATEKEEPER_REASON_COUNT };

@@ -35,7 +35,8 @@ struct fixture {
     struct arena arena;
     uint64_t now_ms;
     uint64_t wall_ms;
-    const char *text; /* Of the key that is asked for. */
+    const char *text;   /* Of the key that is asked for. */
+    const char *device; /* NULL: none is named. */
     bool done;
     Holdfast__V1__ErrorDetail detail;
     struct gatekeeper_guest guest;
@@ -113,14 +114,16 @@ static int teardown(void **state)
 static err ask(struct fixture *f, enum method_id method, const char *key, const char *peer)
 {
     holdfast__v1__error_detail__init(&f->detail);
-    return gatekeeper_ask(f->gatekeeper,
-                          &(struct gatekeeper_visit){ .method = method_find(method),
-                                                      .api_key = slice_from_text(key),
-                                                      .peer = peer,
-                                                      .arena = &f->arena,
-                                                      .now_ms = f->now_ms,
-                                                      .wall_ms = f->wall_ms },
-                          &f->guest, &f->detail);
+    return gatekeeper_ask(
+        f->gatekeeper,
+        &(struct gatekeeper_visit){ .method = method_find(method),
+                                    .api_key = slice_from_text(key),
+                                    .device = slice_from_text(f->device != NULL ? f->device : ""),
+                                    .peer = peer,
+                                    .arena = &f->arena,
+                                    .now_ms = f->now_ms,
+                                    .wall_ms = f->wall_ms },
+        &f->guest, &f->detail);
 }
 
 static bool is_welcome(struct fixture *f, enum method_id method, const char *key)
@@ -530,6 +533,32 @@ static void a_player_has_a_rate(void **state)
     assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_PLAYER_RATE), 1);
 }
 
+static void players_writes_count_for_their_address_and_device(void **state)
+{
+    struct fixture *f = *state;
+
+    f->config.player_address_writes = 3;
+    f->config.player_device_writes = 2;
+    take_tokens(f, PLAYER_RSA "," PLAYER_EC);
+    f->device = "phone";
+    assert_int_equal(ask(f, METHOD_FAVORITE, PLAYER_RS256, "[2001:db8::1]:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_UNFAVORITE, PLAYER_ES256, "[2001:db8::1]:2"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_FAVORITE, PLAYER_RS256, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(THROTTLED));
+    assert_in_range(f->detail.retry_after_ms, 30000, 30060);
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_DEVICE_WRITES), 1);
+    f->device = NULL;
+    assert_int_equal(ask(f, METHOD_FAVORITE, PLAYER_RS256, "[2001:db8::2]:1"), ERR_OK);
+    assert_int_equal(ask(f, METHOD_FAVORITE, PLAYER_RS256, "[2001:db8::3]:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(THROTTLED));
+    assert_in_range(f->detail.retry_after_ms, 20000, 20060);
+    assert_int_equal(gatekeeper_refused(f->gatekeeper, GATEKEEPER_ADDRESS_WRITES), 1);
+    assert_int_equal(ask(f, METHOD_FAVORITE, PLAYER_RS256, "[2001:db9::3]:1"), ERR_OK);
+    f->device = "phone"; /* Reads are not counted, and take no part of a limit that is spent. */
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(ask(f, METHOD_GET_BALANCES, PLAYER_RS256, "[2001:db8::1]:1"), ERR_OK);
+}
+
 static bool has_two_keys(void *user)
 {
     return player_gate_keys(((struct fixture *)user)->players) == 2;
@@ -581,6 +610,7 @@ int main(void)
         TEST(signatures_have_a_share_of_the_loops_time),
         TEST(an_address_is_in_doubt_for_a_second_after_each_failure),
         TEST(a_player_has_a_rate),
+        TEST(players_writes_count_for_their_address_and_device),
         TEST(keys_in_a_file_are_followed),
         TEST(without_keys_for_them_a_token_is_an_unknown_key),
     };

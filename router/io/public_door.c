@@ -76,6 +76,7 @@ static struct gatekeeper_visit visit_of(const struct public_door *door,
     return (struct gatekeeper_visit){
         .method = rpc->method,
         .api_key = rpc->api_key,
+        .device = rpc->device,
         .peer = rpc->peer,
         .arena = rpc->arena,
         .now_ms = loop_now_ms(door->options.loop),

@@ -26,6 +26,8 @@
     X(player_issuer,       TEXT,     "",                      0,   1000,     "",          "what a player's token has to name in iss; empty: anything") \
     X(player_skew,         DURATION, "30s",                   0,   300000,   "ms",        "how far the clock of the issuer of players' tokens may differ") \
     X(player_token_rate,   U32,      "20",                    0,   1000000,  "a second",  "requests of one player by token here; 0: no limit") \
+    X(player_address_writes, U32,    "0",                     0,   1000000,  "a minute",  "writes by players' tokens from one client address (IPv6: one /64) here; 0: no limit") \
+    X(player_device_writes, U32,     "120",                   0,   1000000,  "a minute",  "writes by players' tokens under one Holdfast-Device header here; 0: no limit") \
     X(player_token_share,  U32,      "20",                    1,   100,      "percent",   "of the loop's time, for signatures of players' tokens; half of it for addresses without a token refused in the last seconds") \
     X(cors_origins,        TEXT,     "",                      0,   4000,     "",          "origins of web pages that may call, or *; empty: none") \
     X(hosts_allowed,       TEXT,     "",                      0,   4000,     "",          "more names that Host may have where anyone may call (access open), *.example for all that end so; * is any") \

@@ -601,7 +601,8 @@ void rpc_answer_preflight(struct rpc_call *call, const char *verbs)
                  "authorization, content-type, content-encoding, connect-protocol-version, "
                  "connect-timeout-ms, connect-content-encoding, connect-accept-encoding, "
                  "grpc-timeout, grpc-encoding, grpc-accept-encoding, holdfast-authority, "
-                 "idempotency-key, if-match, if-none-match, traceparent, x-grpc-web, x-user-agent");
+                 "holdfast-device, idempotency-key, if-match, if-none-match, traceparent, "
+                 "x-grpc-web, x-user-agent");
         add_text(&fields, "access-control-max-age", "7200");
     }
     struct http_answer answer = { .status = 204,

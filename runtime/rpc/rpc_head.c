@@ -16,6 +16,7 @@
 static const char *const single[] = {
     "authorization",
     "holdfast-authority",
+    "holdfast-device",
     "idempotency-key",
     "if-match",
     "if-none-match",
@@ -30,8 +31,15 @@ static const char *const single[] = {
 
 /* What the handler's slices point into, and what the answer asks for. */
 static const char *const kept[] = {
-    "authorization", "holdfast-authority", "idempotency-key",         "if-match",
-    "if-none-match", "accept-encoding",    "connect-accept-encoding", "grpc-accept-encoding",
+    "authorization",
+    "holdfast-authority",
+    "holdfast-device",
+    "idempotency-key",
+    "if-match",
+    "if-none-match",
+    "accept-encoding",
+    "connect-accept-encoding",
+    "grpc-accept-encoding",
     "origin",
 };
 
@@ -145,6 +153,7 @@ void rpc_head_read(struct rpc_call *call)
 
     request->api_key = rpc_bearer_parse(http_header_find(exchange, "authorization"));
     request->authority = http_header_find(exchange, "holdfast-authority");
+    request->device = http_header_find(exchange, "holdfast-device");
     request->idempotency_key = http_header_find(exchange, "idempotency-key");
     if (!call->is_rest)
         return;

@@ -30,6 +30,7 @@ struct rpc_request {
     /* "Holdfast-Authority" and "Idempotency-Key", of gRPC's metadata too; empty without one. */
     struct slice authority;
     struct slice idempotency_key;
+    struct slice device;       /* "Holdfast-Device": names what the caller runs on; likewise. */
     uint64_t account;          /* may_enter: names the key whose share of the memory for bodies this
                                 * request takes; 0: that of its address alone.               */
     const char *peer;          /* "10.0.0.1:5123"                                            */

@@ -22,14 +22,16 @@ class FavoriteCalls:
     def setUp(self):
         self.client = Client(self.cluster.endpoint)
         self.define("favorites")
+        self.put("haste", {"rateRule": {"subject": "favorites", "limit": 1000000, "periodMs": 1000}})
 
     def define(self, name, policy="CONFLICT_POLICY_HIGHEST_VERSION", **body):
-        body = {"conflictPolicy": policy} | body
+        self.put(name, {"collection": {"conflictPolicy": policy} | body})
 
+    def put(self, name, body):
         def made():
             try:
                 return self.client.call("DefinitionService/PutDefinition", {
-                    "name": name, "body": {"collection": body}, "opId": uuid7(), "waitMs": 5000})["definition"]
+                    "name": name, "body": body, "opId": uuid7(), "waitMs": 5000})["definition"]
             except RpcError as error:
                 if error.code not in ("UNAVAILABLE", "OUTCOME_UNKNOWN"):
                     raise

@@ -19,6 +19,7 @@
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/oracle.h"
+#include "tests/sim/rate.h"
 
 #define ASKS_MAX     60u
 #define WRITES_MAX   256u
@@ -28,6 +29,8 @@
 #define NUMBERS_MAX  64u
 #define KIND_COUNTER HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER
 #define RETENTION    (NAMES + COLLECTIONS) /* Likewise, in runs with events (event.h). */
+#define RULES        3u                    /* In runs with rate rules (rate.h). */
+#define KIND_RULE    HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE
 #define KIND_KEPT    HOLDFAST__V1__DEFINITION_BODY__KIND_EVENT_RETENTION
 #define KIND_EDGES   HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION
 
@@ -100,6 +103,7 @@ struct bodies {
     Holdfast__V1__CounterBody counter;
     Holdfast__V1__CollectionBody edges;
     Holdfast__V1__EventRetentionBody kept;
+    Holdfast__V1__RateRuleBody rule;
 };
 
 static void bodies_init(struct bodies *bodies)
@@ -108,20 +112,26 @@ static void bodies_init(struct bodies *bodies)
     holdfast__v1__counter_body__init(&bodies->counter);
     holdfast__v1__collection_body__init(&bodies->edges);
     holdfast__v1__event_retention_body__init(&bodies->kept);
+    holdfast__v1__rate_rule_body__init(&bodies->rule);
 }
 
 static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struct bodies *bodies,
-                      bool last_write)
+                      uint32_t place)
 {
     Holdfast__V1__CurrencyBody *currency = &bodies->currency;
     Holdfast__V1__CounterBody *counter = &bodies->counter;
 
     if (body->kind_case == KIND_EDGES) {
         bodies->edges.conflict_policy =
-            last_write ? HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_LAST_WRITE
-                       : HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION;
+            place % 2 == 1 ? HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_LAST_WRITE
+                           : HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION;
         bodies->edges.edges_max = (uint32_t)sim_between(sim, 1, EDGES_MAX);
         body->collection = &bodies->edges;
+    } else if (body->kind_case == KIND_RULE) {
+        bodies->rule.subject = text_lend(place == RETENTION + RULES ? "likes" : "favorites");
+        bodies->rule.limit = (uint32_t)sim_between(sim, 1, 5);
+        bodies->rule.period_ms = (uint32_t)sim_between(sim, 1000, 9000);
+        body->rate_rule = &bodies->rule;
     } else if (body->kind_case == KIND_KEPT) {
         bodies->kept.keep_ms = (int64_t)sim_between(sim, 1000, 4000);
         bodies->kept.events_max = (uint32_t)sim_between(sim, 10, 60);
@@ -146,6 +156,13 @@ static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__De
         body->kind_case = KIND_KEPT;
         *ret_kind = "event_retention";
         return RETENTION;
+    }
+    if (rate_runs(sim) && own(sim)->ask_count > 0 && sim_chance(sim, 200)) {
+        uint32_t rule = (uint32_t)sim_between(sim, 1, RULES);
+        snprintf(ret_name, 16, "r%u", rule);
+        body->kind_case = KIND_RULE;
+        *ret_kind = "rate_rule";
+        return RETENTION + rule;
     }
     uint32_t place = (uint32_t)sim_between(sim, 0, NAMES + (edges ? COLLECTIONS : 0) - 1);
 
@@ -196,7 +213,7 @@ static void ask_new(struct sim *sim)
         request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_ROLL_BACK;
         request.version = sim_between(sim, 1, 3);
     } else {
-        fill_body(sim, &body, &bodies, place % 2 == 1);
+        fill_body(sim, &body, &bodies, place);
         request.body = &body;
     }
     size_t size = holdfast__internal__v1__change_definition_request__get_packed_size(&request);
@@ -447,6 +464,39 @@ bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
         };
     }
     return ret_collection->number > 0;
+}
+
+static int rule_order(const void *a, const void *b)
+{
+    const struct sim_rule *left = a, *right = b;
+
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+uint32_t definition_rules(struct sim *sim, uint32_t shard, const char *subject,
+                          struct sim_rule ret_rules[SIM_RULES_MAX])
+{
+    struct definitions_sim *d = own(sim);
+    struct sim_rule all[NUMBERS_MAX];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < d->stand_count[shard]; i++) {
+        const defined *row = row_of(sim, shard, d->stands[shard][i].number);
+        if (row == NULL || row->body->kind_case != KIND_RULE ||
+            strcmp(row->body->rate_rule->subject, subject) != 0)
+            continue;
+        all[count++] = (struct sim_rule){
+            .number = row->number,
+            .generation = row->generation,
+            .revision = row->revision,
+            .limit = row->body->rate_rule->limit,
+            .period_ms = row->body->rate_rule->period_ms,
+        };
+    }
+    qsort(all, count, sizeof *all, rule_order);
+    count = count < SIM_RULES_MAX ? count : SIM_RULES_MAX;
+    memcpy(ret_rules, all, count * sizeof *all);
+    return count;
 }
 
 void definition_retention(struct sim *sim, uint32_t shard, uint64_t *ret_keep_ms,

@@ -20,6 +20,15 @@ struct sim_collection {
 };
 bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
                            struct sim_collection *ret_collection);
+/* Rate rules about a subject that a shard has, by the rows of definitions alone: those with the
+ * lowest numbers, by number; how many. */
+#define SIM_RULES_MAX 8u
+struct sim_rule {
+    uint64_t number, generation, revision; /* All 0: the default's. */
+    uint32_t limit, period_ms;
+};
+uint32_t definition_rules(struct sim *sim, uint32_t shard, const char *subject,
+                          struct sim_rule ret_rules[SIM_RULES_MAX]);
 /* How long a shard keeps events, by the rows of definitions alone; the defaults if none says. */
 void definition_retention(struct sim *sim, uint32_t shard, uint64_t *ret_keep_ms,
                           uint64_t *ret_events_max);

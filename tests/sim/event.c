@@ -170,6 +170,8 @@ static const char *kind_name(const defined *given)
         return "counter";
     case HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION:
         return "collection";
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE:
+        return "rate_rule";
     default:
         return "event_retention";
     }

@@ -9,6 +9,7 @@
 #include "node/core/favorite/favorite_row.h"
 #include "runtime/base/check.h"
 #include "tests/sim/favorite_model.h"
+#include "tests/sim/rate.h"
 #include "tests/sim/workload.h"
 
 #define ACTS_PER_THOUSAND 700u
@@ -37,6 +38,7 @@ void favorite_free_all(struct sim *sim)
     if (sim->favorites != NULL) {
         free(sim->favorites->steps);
         free(sim->favorites->lives);
+        free(sim->favorites->uses);
     }
     free(sim->favorites);
     sim->favorites = NULL;
@@ -137,23 +139,31 @@ void favorite_act(struct sim *sim, uint32_t server)
 }
 
 /* ---- the model ---- */
-static uint32_t place_of_name(const char *collection)
+uint32_t favorite_place_of_name(const char *collection)
 {
     return strcmp(collection, "likes") == 0;
+}
+
+const struct collections_life *favorite_life_at(const struct sim *sim, uint32_t shard,
+                                                uint64_t index)
+{
+    const struct favorites_sim *favorites = sim->favorites;
+
+    for (uint32_t i = favorites != NULL ? favorites->life_count : 0; i > 0; i--) {
+        const struct collections_life *life = &favorites->lives[i - 1];
+        if (life->shard == shard && life->index <= index)
+            return life;
+    }
+    return NULL;
 }
 
 const struct sim_collection *favorite_life(const struct sim *sim, uint32_t shard,
                                            const char *collection, uint64_t index)
 {
-    const struct favorites_sim *favorites = sim->favorites;
-    uint32_t place = place_of_name(collection);
+    const struct collections_life *life = favorite_life_at(sim, shard, index);
+    uint32_t place = favorite_place_of_name(collection);
 
-    for (uint32_t i = favorites != NULL ? favorites->life_count : 0; i > 0; i--) {
-        const struct collections_life *life = &favorites->lives[i - 1];
-        if (life->shard == shard && life->index <= index)
-            return life->now[place].number > 0 ? &life->now[place] : NULL;
-    }
-    return NULL;
+    return life != NULL && life->now[place].number > 0 ? &life->now[place] : NULL;
 }
 
 void favorite_defined(struct sim *sim, uint32_t shard, uint64_t index)
@@ -171,8 +181,10 @@ void favorite_defined(struct sim *sim, uint32_t shard, uint64_t index)
     struct collections_life *life = &favorites->lives[favorites->life_count++];
 
     *life = (struct collections_life){ .shard = shard, .index = index };
-    for (uint32_t i = 0; i < FAVORITE_COLLECTIONS; i++)
+    for (uint32_t i = 0; i < FAVORITE_COLLECTIONS; i++) {
         (void)definition_collection(sim, shard, names[i], &life->now[i]);
+        life->rule_count[i] = rate_rules(sim, shard, names[i], life->rules[i]);
+    }
 }
 
 const struct edge_step *favorite_edge_at(const struct sim *sim, const struct edge_step *edge,
@@ -342,6 +354,39 @@ static void count_former(const struct change *c, const struct edge_step *edge, u
     }
 }
 
+/* The edge that a call is about, as it stands before. */
+static struct edge_step edge_of(const struct change *c, const struct favorite_deed *deed,
+                                const struct sim_collection *collection)
+{
+    const struct edge_step edge = {
+        .shard = c->number,
+        .number = collection->number,
+        .place = favorite_place_of_name(deed->collection),
+        .player = model_player_number(c),
+        .target = favorite_target_of(deed->target),
+    };
+    const struct edge_step *before = favorite_edge_at(c->sim, &edge, c->entry->index);
+
+    return before != NULL ? *before : edge;
+}
+
+void favorite_throttled(const struct change *c, const struct op_model *op,
+                        const struct favorite_deed *deed)
+{
+    const struct sim_collection *collection =
+        favorite_life(c->sim, c->number, deed->collection, c->entry->index);
+
+    if (collection == NULL) {
+        model_fail_op(c, op, "is refused by a rate rule, and its collection is not defined");
+        return;
+    }
+    struct edge_step edge = edge_of(c, deed, collection);
+
+    rate_refused(c, op, &edge);
+    if (!step_on(deed, collection, c->entry->owner_ms, &edge))
+        model_fail_op(c, op, "is refused by a rate rule, and would change nothing");
+}
+
 void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
 {
     const struct sim_collection *collection =
@@ -352,16 +397,7 @@ void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
         model_fail(c, "an edge of a collection that is not defined, entry", c->entry->index);
         return;
     }
-    struct edge_step edge = {
-        .shard = c->number,
-        .number = collection->number,
-        .place = place_of_name(deed->collection),
-        .player = model_player_number(c),
-        .target = favorite_target_of(deed->target),
-    };
-    const struct edge_step *before = favorite_edge_at(c->sim, &edge, c->entry->index);
-    if (before != NULL)
-        edge = *before;
+    struct edge_step edge = edge_of(c, deed, collection);
     const struct edge_step was = edge;
     bool applied = step_on(deed, collection, c->entry->owner_ms, &edge);
     bool made = edge.favorited && !was.favorited;
@@ -371,8 +407,10 @@ void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
     edge.index = c->entry->index;
     edge.dot = (struct source_dot){ c->entry->dot.epoch, c->entry->dot.counter };
     count_former(c, &edge, edge.place);
-    if (applied)
+    if (applied) {
+        rate_used(c, &edge);
         step_add(favorites, &edge);
+    }
     count_deed(c, &was, deed, applied);
     check_told(c, deed, &edge, applied);
     check_rows(c, &edge);

@@ -41,6 +41,9 @@ struct favorite_deed {
 void favorite_carried_out(struct change *c, const struct favorite_deed *deed);
 void favorite_refused(const struct change *c, const struct op_model *op, const char *collection,
                       const Holdfast__Internal__V1__Refusal *detail);
+/* Refused for the moment, by a rate rule. */
+void favorite_throttled(const struct change *c, const struct op_model *op,
+                        const struct favorite_deed *deed);
 /* All rows of edges, added up. */
 void favorite_sum_up(struct sim *sim);
 

@@ -17,11 +17,23 @@ struct edge_step {
     bool favorited;
 };
 
-/* Which collections a shard has, from an entry on; number 0: it has none of that name. */
+/* Which collections a shard has, from an entry on; number 0: it has none of that name. And which
+ * rules are about them; where there is none, the default. */
 struct collections_life {
     uint32_t shard;
     uint64_t index;
     struct sim_collection now[FAVORITE_COLLECTIONS];
+    struct sim_rule rules[FAVORITE_COLLECTIONS][SIM_RULES_MAX];
+    uint32_t rule_count[FAVORITE_COLLECTIONS];
+};
+
+/* A change that counted for its player's rate. */
+struct rate_use_seen {
+    uint32_t shard, player;
+    uint32_t place;  /* Of the collection's name. */
+    uint64_t number; /* Of its definition. */
+    uint64_t index, at_ms;
+    uint32_t life; /* In favorites_sim.lives: what was in force. */
 };
 
 struct favorites_sim {
@@ -30,12 +42,18 @@ struct favorites_sim {
     uint32_t step_count, step_capacity;
     struct collections_life *lives;
     uint32_t life_count, life_capacity;
+    struct rate_use_seen *uses; /* Of rate.c. */
+    uint32_t use_count, use_capacity;
 };
 
 struct favorites_sim *favorites_of(struct sim *sim);
 /* As of an index; NULL: there is none of that name. */
 const struct sim_collection *favorite_life(const struct sim *sim, uint32_t shard,
                                            const char *collection, uint64_t index);
+/* The same: what was in force there, with rules; NULL: nothing was defined yet. */
+const struct collections_life *favorite_life_at(const struct sim *sim, uint32_t shard,
+                                                uint64_t index);
+uint32_t favorite_place_of_name(const char *collection);
 /* The edge that has the shard, number, player and target of `edge`; NULL: none was there yet. */
 const struct edge_step *favorite_edge_at(const struct sim *sim, const struct edge_step *edge,
                                          uint64_t index);

@@ -9,6 +9,7 @@
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/goods.h"
+#include "tests/sim/rate.h"
 #include "tests/sim/request.h"
 #include "tests/sim/workload.h"
 
@@ -80,6 +81,11 @@ static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
     case CODE(DEADLINE_EXCEEDED):
         sim->counts.refused_full += code == CODE(THROTTLED);
         op->told_nothing = true;
+        if (code == CODE(THROTTLED) && rate_runs(sim) && !sim->quiet && op->calls < 4 &&
+            sim_chance(sim, 500)) {
+            op_call_later(sim, op, sim_between(sim, 1, 5000));
+            return;
+        }
         if (op->calls > 1 && sim_chance(sim, 500))
             take_unknown(sim, op);
         return;

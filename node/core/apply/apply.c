@@ -400,6 +400,7 @@ static void step_refused(struct step *step)
     struct outcome *outcome = step->outcome;
 
     outcome->stale_write = step->refusal.code == CODE(SESSION_LOST);
+    outcome->rate_refused = step->refusal.by_rate;
     if (step->refusal.transient || step->op.id.text.size == 0) {
         refuse_unstored(step);
         return;

@@ -21,6 +21,7 @@ struct outcome {
     struct slice entity; /* Inside the entry. */
     bool waits;          /* REFUSED: a StartSession WAIT that may be queued, then proposed again. */
     bool stale_write;    /* REFUSED: SESSION_LOST, a fenced writer. */
+    bool rate_refused;   /* REFUSED: a rate rule is passed. */
     bool unapplied;      /* REFUSED: this program cannot make sense of the entry. */
     bool session_freed;  /* Waiters of `entity` (or, if empty, of the shard) may go on. */
     /* A steal that was pending is decided by this entry (EndSession, SessionDue): the claimant's

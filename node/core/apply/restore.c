@@ -167,10 +167,10 @@ err restore_put(struct apply_context *context, const struct restore_call *call, 
     if (part > meta->use.parts)
         return refuse_shard(context, "lacks the parts before this one");
     while (restore_row_next(&reader, &key, &value)) {
-        /* Of the first two it is this cluster's stand that holds, not the backup's; and events
+        /* Of the first three it is this cluster's stand that holds, not the backup's; and events
          * begin again: readers have seen some that the backup has not (events.md). */
         if (key.data[0] != TABLE_DEFINITION && key.data[0] != TABLE_COLLECTION &&
-            key.data[0] != TABLE_EVENT)
+            key.data[0] != TABLE_RATE_RULES && key.data[0] != TABLE_EVENT)
             state_put(context->state, key, value);
         row_digest_add(&meta->use.rows, key, value);
         /* A replica that restarts asks the database for ids up to here. */

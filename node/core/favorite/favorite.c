@@ -5,6 +5,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/definition/player_rate.h"
 #include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
@@ -146,11 +147,24 @@ struct change {
     struct favorite_row row;  /* As it stands; `ver` 0: there is none. */
     struct favorites_row own; /* The player's, in this collection. */
     struct partial_row partial;
+    struct player_rate rate; /* How often the player changed edges lately. */
 };
 
 static bool was_there(const struct change *c)
 {
     return c->row.ver > 0;
+}
+
+static err load_rate(struct change *c)
+{
+    const struct rate_subject subject = {
+        .number = c->collection.number,
+        .name = collection_name(c->call->collection),
+        .default_limit = RATE_EDGES_LIMIT,
+        .default_period_ms = RATE_EDGES_PERIOD_MS,
+    };
+
+    return player_rate_load(c->context, &subject, &c->rate);
 }
 
 /* Every missing row is noted before ERR_NEED. A row that cannot be read refuses. */
@@ -162,8 +176,11 @@ static err load(struct change *c)
     err edge = favorite_find(context->state, &c->edge, context->need, &c->row);
     err own = favorites_find(context->state, &c->edge, context->need, &c->own);
     err partial = partial_find(context->state, &c->edge, context->need, &c->partial);
-    if (edge == ERR_NEED || own == ERR_NEED || partial == ERR_NEED)
+    err rate = load_rate(c);
+    if (edge == ERR_NEED || own == ERR_NEED || partial == ERR_NEED || rate == ERR_NEED)
         return ERR_NEED;
+    if (rate != ERR_OK)
+        return apply_damaged(context, entity, RATE_DAMAGE);
     if (edge != ERR_OK)
         return apply_damaged(context, entity, FAVORITE_DAMAGE);
     if (own != ERR_OK)
@@ -368,8 +385,13 @@ static uint64_t ver_after(const struct change *c)
     return stands < FAVORITE_VER_MAX ? stands + 1 : stands;
 }
 
+/* Whatever comes of it counts for the player's rate, unless it is refused. */
 static err change(struct change *c, uint64_t ver)
 {
+    err e = player_rate_take(c->context, &c->rate);
+
+    if (e != ERR_OK)
+        return e;
     if (!c->call->favorite)
         return take_away(c, ver);
     return c->row.favorited ? keep(c, ver) : make(c, ver);

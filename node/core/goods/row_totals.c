@@ -278,6 +278,8 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_RECEIPT:
     case TABLE_DEFINITION:
     case TABLE_COLLECTION:
+    case TABLE_RATE_RULES:
+    case TABLE_RATE:
     case TABLE_FAVORITE:
     case TABLE_FAVORITES:
     case TABLE_FAVORED:

@@ -40,6 +40,7 @@ struct refusal {
     Holdfast__V1__ErrorDetail__Capacity *capacity;
     bool final;     /* Stored under (op_id, attempt); set by the core, not by handlers. */
     bool transient; /* Not stored: the same attempt may be carried out later (WAIT). */
+    bool by_rate;   /* A rate rule is passed. */
 };
 
 /* A pending steal that this entry decides: for the caller that still waits for it. */

@@ -7,6 +7,7 @@
 #include "node/core/codec/json_canon.h"
 #include "node/core/definition/collection.h"
 #include "node/core/definition/definition.h"
+#include "node/core/definition/player_rate.h"
 #include "node/core/favorite/favorite_row.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/ledger.h"
@@ -161,6 +162,17 @@ static bool check_definition(struct look *look)
 static bool check_collection(struct look *look)
 {
     return is(look, collection_row_is_sound(look->key, look->value), COLLECTION_DAMAGE);
+}
+
+static bool check_rate_rules(struct look *look)
+{
+    return is(look, rate_rules_row_is_sound(look->key, look->value), RATE_RULE_DAMAGE);
+}
+
+static bool check_rate(struct look *look)
+{
+    struct rate_row row;
+    return is(look, rate_row_decode(look->value, &row) == ERR_OK, RATE_DAMAGE);
 }
 
 /* Of these tables what the key names counts, too. */

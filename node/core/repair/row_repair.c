@@ -5,6 +5,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/definition/player_rate.h"
 #include "node/core/goods/audit.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/goods/mailbox.h"
@@ -437,6 +438,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_INTENT:
         return (struct rule){ 3, give_up_intent };
     case TABLE_TIMER:
+    case TABLE_RATE: /* The player's windows begin again. */
         return (struct rule){ 3, drop };
     case TABLE_FAVORITE:
         return (struct rule){ 3, make_favorite };
@@ -455,6 +457,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_RECEIPT:
     case TABLE_DEFINITION:
     case TABLE_COLLECTION:
+    case TABLE_RATE_RULES:
     case TABLE_FAVORER:
     case TABLE_PARTIAL:
     case TABLE_CHANGED:
@@ -515,6 +518,8 @@ static bool is_known(const struct apply_context *context, struct slice key)
     case TABLE_FAVORITES:
     case TABLE_FAVORED:
         return context->version >= FAVORITE_REPAIR_VERSION;
+    case TABLE_RATE:
+        return context->version >= RATE_APPLY_VERSION;
     default:
         return true;
     }

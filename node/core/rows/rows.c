@@ -106,6 +106,19 @@ void row_key_collection(struct row_key *key)
     key_add_be(key, 0, 1);
 }
 
+void row_key_rate_rules(struct row_key *key)
+{
+    key_begin(key, TABLE_RATE_RULES);
+    key_add_be(key, 0, 1);
+}
+
+void row_key_rate(struct row_key *key, struct slice entity, uint64_t subject)
+{
+    key_begin(key, TABLE_RATE);
+    key_add_entity(key, entity);
+    key_add_be(key, subject, 8);
+}
+
 void row_key_favorites(struct row_key *key, struct slice entity, uint64_t collection)
 {
     key_begin(key, TABLE_FAVORITES);

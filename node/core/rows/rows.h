@@ -60,6 +60,10 @@ void row_key_receipt(struct row_key *key, struct slice receipt);
 void row_key_definition(struct row_key *key, uint64_t number);
 /* Of collections, all of them. */
 void row_key_collection(struct row_key *key);
+/* Of rate rules, all of them. */
+void row_key_rate_rules(struct row_key *key);
+/* How often an entity changed a subject lately: the number of that one's definition. */
+void row_key_rate(struct row_key *key, struct slice entity, uint64_t subject);
 /* Of edges from players to targets: `collection` is the number of its definition. */
 void row_key_favorite(struct row_key *key, struct slice entity, uint64_t collection,
                       struct slice target);

@@ -58,6 +58,10 @@
     X(DEFINITION,  definition,  'd', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* 0 -> names and numbers of all collections. */ \
     X(COLLECTION,  collection,  'C', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* 0 -> all rate rules, by subject. */ \
+    X(RATE_RULES,  rate_rules,  'M', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* entity, 0, number (u64 big-endian) of a collection -> how often the entity changed it lately. */ \
+    X(RATE,        rate,        'V', FIRST,  SEQ,  ENTITY, NO,  USE,    LOAD,   ROWS) \
     /* entity, 0, collection (u64 big-endian), target -> state, ver, since when. */ \
     X(FAVORITE,    favorite,    'f', FIRST,  TEXT, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* entity, 0, collection -> how many edges, and how many that are gone and remembered. */ \

@@ -226,6 +226,7 @@ struct shard_stats {
     uint64_t proposed, committed, applied, refused, duplicates, reads, rounds;
     uint64_t promotions, truncated_entries, need_rounds, waiting_calls, waiters;
     uint64_t stale_writes_refused, steals, diverged;
+    uint64_t rates_refused;     /* Operations refused because a player passed a rate rule. */
     uint64_t rows_unreadable;   /* Times that apply or a read met a row that cannot be read. */
     uint64_t entries_unapplied; /* Entries of the log that this program could not make sense of. */
     uint64_t unread_rows;       /* Changes of rows that could not be decoded (meta.h). */

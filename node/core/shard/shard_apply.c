@@ -159,6 +159,7 @@ static void count_outcome(struct shard *shard, const struct outcome *outcome)
     shard->stats.refused += outcome->kind == OUTCOME_REFUSED;
     shard->stats.duplicates += outcome->duplicate;
     shard->stats.stale_writes_refused += outcome->stale_write;
+    shard->stats.rates_refused += outcome->rate_refused;
     shard->stats.entries_unapplied += outcome->unapplied;
     shard->stats.steals += outcome->method == METHOD_SESSION_DUE && outcome->decided_op_id.size > 0;
 }

@@ -211,6 +211,7 @@ static double read_oldest(void *context)
     X(refused,        "holdfast_node_operations_refused_total",      counter, view->stats.refused,                      "Operations refused by the rules.") \
     X(duplicates,     "holdfast_node_operations_duplicate_total",    counter, view->stats.duplicates,                   "Repeated operations answered from their stored outcome.") \
     X(stale,          "holdfast_node_stale_writes_refused_total",    counter, view->stats.stale_writes_refused,         "Writes refused because another session fences them.") \
+    X(rates,          "holdfast_node_rate_rules_refused_total",      counter, view->stats.rates_refused,                "Operations refused because their player passed a rate rule.") \
     X(steals,         "holdfast_node_sessions_stolen_total",         counter, view->stats.steals,                       "Sessions taken after their grace period.") \
     X(promotions,     "holdfast_node_promotions_total",              counter, view->stats.promotions,                   "Times a shard of this node began to serve.") \
     X(diverged,       "holdfast_node_replica_divergence_total",      counter, view->stats.diverged,                     "Times a replica's outcome hash differed.") \

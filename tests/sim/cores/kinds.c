@@ -160,7 +160,8 @@ static void defaults_check(struct body *b, const struct body *was)
 static void frozen_check(struct rsim *sim)
 {
     struct body a = { .sim = sim }, b = { .sim = sim };
-    bool currency = rsim_chance(sim, 50);
+    uint64_t die = rsim_between(sim, 0, 2);
+    bool currency = die == 0, rule = die == 1;
     const char *wanted = NULL;
 
     holdfast__v1__definition_body__init(&a.body);
@@ -170,6 +171,13 @@ static void frozen_check(struct rsim *sim)
         currency_make(&b);
         if (a.currency.scale != b.currency.scale)
             wanted = "body.currency.scale";
+    } else if (rule) {
+        rule_make(&a);
+        rule_make(&b);
+        if (rsim_chance(sim, 50))
+            b.rule.subject = a.rule.subject;
+        if (strcmp(a.rule.subject, b.rule.subject) != 0)
+            wanted = "body.rate_rule.subject";
     } else {
         collection_make(&a);
         collection_make(&b);
@@ -177,6 +185,7 @@ static void frozen_check(struct rsim *sim)
             wanted = "body.collection.conflict_policy";
     }
     a.body.kind_case = b.body.kind_case = currency ? HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY
+                                          : rule   ? HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE
                                                    : HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
     const char *frozen = definition_frozen(&a.body, &b.body);
     PROMISE(sim,

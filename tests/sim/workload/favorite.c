@@ -1,4 +1,5 @@
 /* Favorite: an edge from a player to a target comes to be, or stands already. */
+#include "idl/error_code.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/workload.h"
 
@@ -47,8 +48,23 @@ static void refused(const struct change *c, const struct op_model *op,
     favorite_refused(c, op, request->collection, detail);
 }
 
+static void refused_now(const struct change *c, const struct op_model *op, int code)
+{
+    const Holdfast__V1__FavoriteRequest *request = (const void *)c->request;
+    const struct favorite_deed deed = {
+        .collection = request->collection,
+        .target = request->target_id,
+        .favorite = true,
+        .has_ver = request->_ver_case != 0,
+        .ver = request->ver,
+    };
+
+    if (code == (int)CODE(THROTTLED))
+        favorite_throttled(c, op, &deed);
+}
+
 const struct workload_row workload_favorite = {
     .method = METHOD_FAVORITE,
     .encode = encode,
-    .rule = { .effect = effect, .refused = refused },
+    .rule = { .effect = effect, .refused = refused, .refused_now = refused_now },
 };

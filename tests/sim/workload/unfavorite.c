@@ -1,4 +1,5 @@
 /* Unfavorite: an edge goes, or is known to be gone. */
+#include "idl/error_code.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/workload.h"
 
@@ -47,8 +48,23 @@ static void refused(const struct change *c, const struct op_model *op,
     favorite_refused(c, op, request->collection, detail);
 }
 
+static void refused_now(const struct change *c, const struct op_model *op, int code)
+{
+    const Holdfast__V1__UnfavoriteRequest *request = (const void *)c->request;
+    const struct favorite_deed deed = {
+        .collection = request->collection,
+        .target = request->target_id,
+        .favorite = false,
+        .has_ver = request->_ver_case != 0,
+        .ver = request->ver,
+    };
+
+    if (code == (int)CODE(THROTTLED))
+        favorite_throttled(c, op, &deed);
+}
+
 const struct workload_row workload_unfavorite = {
     .method = METHOD_UNFAVORITE,
     .encode = encode,
-    .rule = { .effect = effect, .refused = refused },
+    .rule = { .effect = effect, .refused = refused, .refused_now = refused_now },
 };

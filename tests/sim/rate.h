@@ -1,0 +1,18 @@
+/* rate: rate rules, said again from the edges that changed and the definitions of the moment. */
+#ifndef TESTS_SIM_RATE_H
+#define TESTS_SIM_RATE_H
+
+#include "tests/sim/definition.h"
+#include "tests/sim/favorite_model.h"
+
+/* Half of the runs with favourites have definitions of rate rules. */
+bool rate_runs(const struct sim *sim);
+/* What is in force about a collection of that name in a shard; how many, at least one. */
+uint32_t rate_rules(struct sim *sim, uint32_t shard, const char *subject,
+                    struct sim_rule ret_rules[SIM_RULES_MAX]);
+/* The entry changes this edge: every rule must have had room. */
+void rate_used(const struct change *c, const struct edge_step *edge);
+/* The entry is refused: some rule must have had none, and the caller is told until when. */
+void rate_refused(const struct change *c, const struct op_model *op, const struct edge_step *edge);
+
+#endif
