@@ -128,6 +128,8 @@ static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struc
         body->event_retention = &bodies->kept;
     } else if (body->kind_case == KIND_COUNTER) {
         counter->max_value = (int64_t)sim_between(sim, 1, 1000);
+        if (counter->max_value % 3 == 0) /* Else there is no other bound. */
+            counter->add_max = 1 + counter->max_value / 2;
         body->counter = counter;
     } else {
         currency->max_balance = (int64_t)sim_between(sim, 1, 1000);
@@ -447,6 +449,26 @@ bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
         };
     }
     return ret_collection->number > 0;
+}
+
+bool definition_counter(struct sim *sim, uint32_t shard, const char *name,
+                        struct sim_counter *ret_counter)
+{
+    struct definitions_sim *d = own(sim);
+
+    *ret_counter = (struct sim_counter){ 0 };
+    for (uint32_t i = 0; i < d->stand_count[shard]; i++) {
+        const defined *row = row_of(sim, shard, d->stands[shard][i].number);
+        if (row == NULL || row->body->kind_case != KIND_COUNTER || strcmp(row->name, name) != 0 ||
+            row->number < ret_counter->number)
+            continue; /* Of two lives the later one, as above. */
+        *ret_counter = (struct sim_counter){
+            .number = row->number,
+            .value_max = row->body->counter->max_value,
+            .add_max = row->body->counter->add_max,
+        };
+    }
+    return ret_counter->number > 0;
 }
 
 void definition_retention(struct sim *sim, uint32_t shard, uint64_t *ret_keep_ms,

@@ -20,6 +20,13 @@ struct sim_collection {
 };
 bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
                            struct sim_collection *ret_collection);
+/* The same of a counter. */
+struct sim_counter {
+    uint64_t number;
+    int64_t value_max, add_max;
+};
+bool definition_counter(struct sim *sim, uint32_t shard, const char *name,
+                        struct sim_counter *ret_counter);
 /* How long a shard keeps events, by the rows of definitions alone; the defaults if none says. */
 void definition_retention(struct sim *sim, uint32_t shard, uint64_t *ret_keep_ms,
                           uint64_t *ret_events_max);

@@ -24,8 +24,9 @@
  * 6: there are edges from players to targets; a DEFINE keeps the row of all collections.
  * 7: partial counts know in which hours their edges were made; there are totals of targets; what is
  * kept of a target without edges goes once its home has logged that; what changes leaves events.
+ * 8: there are counters; a DEFINE keeps the row of all of them.
  */
-#define APPLY_VERSION 7u
+#define APPLY_VERSION 8u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms
  * (UPGRADING.md). Every START of this program says at least this. */
 #define APPLY_VERSION_FLOOR 4u

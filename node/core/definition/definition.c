@@ -5,6 +5,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/definition/collection.h"
+#include "node/core/definition/counter_rule.h"
 #include "node/core/definition/retention.h"
 #include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
@@ -380,6 +381,8 @@ err definition_take(struct apply_context *context,
     head_put(context, take.head);
     if (context->version >= FAVORITE_APPLY_VERSION)
         e = collection_index(context);
+    if (e == ERR_OK && context->version >= COUNTER_APPLY_VERSION)
+        e = counter_rule_index(context);
     if (e == ERR_OK && context->version >= EVENT_APPLY_VERSION)
         e = retention_find(context, &retention);
     if (e != ERR_OK)

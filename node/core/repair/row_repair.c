@@ -11,7 +11,7 @@
 #include "node/core/handler/outcome_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
-#include "node/core/repair/favorite_repair.h"
+#include "node/core/repair/counter_repair.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
@@ -400,7 +400,8 @@ static err make_favorite(struct step *step)
 {
     struct favorite_repair repair;
 
-    err e = favorite_repair(step->context, step->key, &repair);
+    err e = step->key.data[0] == TABLE_ADDED ? counter_repair(step->context, step->key, &repair)
+                                             : favorite_repair(step->context, step->key, &repair);
     if (e != ERR_OK)
         return e;
     if (repair.wants != NULL)
@@ -439,6 +440,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_TIMER:
         return (struct rule){ 3, drop };
     case TABLE_FAVORITE:
+    case TABLE_ADDED:
         return (struct rule){ 3, make_favorite };
     case TABLE_FAVORED:
         return (struct rule){ 4, make_favorite };
@@ -457,6 +459,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_COLLECTION:
     case TABLE_FAVORER:
     case TABLE_PARTIAL:
+    case TABLE_ADDER:
     case TABLE_CHANGED:
     case TABLE_EMPTIED:
     case TABLE_NEWEST:
@@ -515,6 +518,8 @@ static bool is_known(const struct apply_context *context, struct slice key)
     case TABLE_FAVORITES:
     case TABLE_FAVORED:
         return context->version >= FAVORITE_REPAIR_VERSION;
+    case TABLE_ADDED:
+        return context->version >= COUNTER_REPAIR_VERSION;
     default:
         return true;
     }
