@@ -15,6 +15,7 @@
 #include "node/core/definition/definition.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
+#include "tests/sim/counter.h"
 #include "tests/sim/definition.h"
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
@@ -137,7 +138,16 @@ static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struc
     }
 }
 
-/* A name's kind; the first one that runs with favourites ask for is that of the default. */
+/* The first one that runs with favourites ask for is that of the default, the second one that runs
+ * with counters do is theirs. */
+static bool is_opening(struct sim *sim)
+{
+    uint32_t asked = own(sim)->ask_count;
+
+    return (asked == 0 && favorite_runs(sim)) || (asked == 1 && counter_runs(sim));
+}
+
+/* A name's kind. */
 static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__DefinitionBody *body,
                             const char **ret_kind)
 {
@@ -151,8 +161,8 @@ static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__De
     }
     uint32_t place = (uint32_t)sim_between(sim, 0, NAMES + (edges ? COLLECTIONS : 0) - 1);
 
-    if (edges && own(sim)->ask_count == 0)
-        place = NAMES;
+    if (is_opening(sim))
+        place = own(sim)->ask_count == 0 ? NAMES : 1;
     if (place >= NAMES) {
         snprintf(ret_name, 16, "%s", place == NAMES ? "favorites" : "likes");
         body->kind_case = KIND_EDGES;
@@ -191,10 +201,12 @@ static void ask_new(struct sim *sim)
     }
     request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT;
     request.kind = text_lend(kind);
-    bool goes = place >= NAMES ? d->ask_count > 0 && die == 9 : die >= 8 && place % 2 == 1;
-    if (goes) {
+    bool opens = is_opening(sim);
+    uint64_t mortal = counter_runs(sim) && place == 1 ? 6 : 8;
+    bool goes = place >= NAMES ? d->ask_count > 0 && die == 9 : die >= mortal && place % 2 == 1;
+    if (goes && !opens) {
         request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_DELETE;
-    } else if (die >= 5 && d->ask_count > 0) {
+    } else if (die >= 5 && d->ask_count > 0 && !opens) {
         request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_ROLL_BACK;
         request.version = sim_between(sim, 1, 3);
     } else {
@@ -229,7 +241,7 @@ bool definition_ask(struct sim *sim, uint32_t place, struct coord_event *ret_eve
 
     if (sim_without(sim, WITHOUT_definitions))
         return false;
-    bool first = d->ask_count == 0 && favorite_runs(sim);
+    bool first = is_opening(sim);
 
     if (!sim->quiet && d->ask_count < ASKS_MAX && (first || sim_chance(sim, 60))) {
         ask_new(sim);

@@ -14,7 +14,7 @@
 #define ACTS_PER_THOUSAND 700u
 #define UNDEFINED_ASKED   20u  /* Of a thousand: though no shard may have a collection. */
 #define READS             450u /* Of a thousand. */
-#define COUNTERS          400u /* Likewise, in runs with counters. */
+#define COUNTERS          600u /* Likewise, in runs with counters. */
 #define BURST_MAX         FAVORITE_TARGETS
 #define VER_STEP_MS       64u
 #define VER_SPREAD        40u

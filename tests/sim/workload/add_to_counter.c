@@ -3,7 +3,7 @@
 #include "tests/sim/favorite.h"
 #include "tests/sim/workload.h"
 
-#define AMOUNT_MAX 320u
+#define ADDED_MAX 60u
 
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
                    struct buf *out)
@@ -14,7 +14,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     REQUEST_HEAD(request, op, parts);
     request.counter = counter_name(op);
     request.target_id = favorite_target(op);
-    request.amount = 1 + op->amount / 2 % AMOUNT_MAX;
+    request.amount = 1 + op->amount / 2 % ADDED_MAX;
     request_pack(&request.base, out);
 }
 
