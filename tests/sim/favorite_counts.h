@@ -9,7 +9,7 @@
     X(favorites_pages) X(favorites_ties) X(favorites_statuses) X(favorites_partials)                \
     X(favorites_by_target) X(pulls_logged) X(pulls_known) X(pulls_late) X(pulls_lowered)             \
     X(pulls_forgotten) X(tops) X(tops_of_hours) X(counters_added) X(counters_full)                    \
-    X(counters_unknown) X(counters_again) X(counters_lists) X(counters_pages) X(counters_values)     \
+    X(counters_unknown) X(counters_lists) X(counters_pages) X(counters_values)     \
     X(counters_partials) X(counters_tops)
 /* clang-format on */
 
