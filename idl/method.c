@@ -14,6 +14,7 @@
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
+#include "holdfast/v1/counter.pb-c.h"
 #include "holdfast/v1/events.pb-c.h"
 #include "holdfast/v1/definition.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
@@ -39,6 +40,7 @@
 #define SERVICE_backup      "BackupService/"
 #define SERVICE_channel     "ChannelService/"
 #define SERVICE_coordinator "CoordinatorService/"
+#define SERVICE_counter     "CounterService/"
 #define SERVICE_debug       "DebugService/"
 #define SERVICE_definition  "DefinitionService/"
 #define SERVICE_earlier     "EarlierService/"
@@ -301,6 +303,8 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_GET_PARTIALS:
     case METHOD_PULL_PARTIALS: /* Each home, and how far it is. */
     case METHOD_BATCH_GET_COUNTS:
+    case METHOD_BATCH_GET_PLAYER_COUNTERS:
+    case METHOD_BATCH_GET_COUNTERS:
         return METHOD_BYTES_IDS;
     default:
         return route_request_bytes_max(method->route);

@@ -206,7 +206,14 @@ enum method_trait {
     X(231, TRIM_EVENTS,            internal__v1, node,         TrimEvents,            trim_events,            OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(232, POLL,                   v1,           event,        Poll,                  poll,                   ROUTER,       PLAY,  ORDINARY,  PLAIN,   230, 0) \
     X(233, LIST_EVENT_NEWS,        internal__v1, node,         ListEventNews,         list_event_news,        NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
-    X(234, SUBSCRIBE,              v1,           event,        Subscribe,             subscribe,              STREAM,       PLAY,  ORDINARY,  PLAIN,   230, 0)
+    X(234, SUBSCRIBE,              v1,           event,        Subscribe,             subscribe,              STREAM,       PLAY,  ORDINARY,  PLAIN,   230, 0) \
+    X(240, ADD_TO_COUNTER,         v1,           counter,      AddToCounter,          add_to_counter,         MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X(241, BATCH_ADD_TO_COUNTER,   v1,           counter,      BatchAddToCounter,     batch_add_to_counter,   SCATTER,      WRITE, BULK,      PLAIN,   240, 1000) \
+    X(242, LIST_PLAYER_COUNTERS,   v1,           counter,      ListPlayerCounters,    list_player_counters,   READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(243, BATCH_GET_PLAYER_COUNTERS, v1,           counter,      BatchGetPlayerCounters, batch_get_player_counters, READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(244, GET_COUNTER,            v1,           counter,      GetCounter,            get_counter,            ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
+    X(245, BATCH_GET_COUNTERS,     v1,           counter,      BatchGetCounters,      batch_get_counters,     ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
+    X(246, GET_COUNTER_TOP,        v1,           counter,      GetCounterTop,         get_counter_top,        ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -216,7 +223,7 @@ enum method_trait {
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, ...) METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 239 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 259 };
 #undef METHOD_ENUM
 
 /* How many bytes a request of a method may have, as sent and unpacked, without an envelope

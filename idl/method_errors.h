@@ -211,6 +211,21 @@
 #define ERRORS_GET_TOP(X) OF_COUNT(X)
 #define ERRORS_LIST_BY_TARGET(X) OF_READER(X) OF_COLLECTION(X)
 
+/* ---- counters ---- */
+#define OF_COUNTER(X) \
+    X(NOT_FOUND, OPEN, "no counter of that name is defined; the message says which name is near", "define it, or name another")
+#define OF_TOTAL(X) OF_READER(X) OF_COUNTER(X)
+#define ERRORS_ADD_TO_COUNTER(X) \
+    OF_HOLDER(X) OF_COUNTER(X) \
+    X(NOT_FOUND, FINAL, "no counter of that name is defined where the call is applied", "define it, or name another, under a new op_id") \
+    X(CAPACITY_FULL, FINAL, "`amount` is above the counter's `add_max`; the player's value would pass its `max_value`, or the player's targets their maximum; or the shard's part of the total would pass 2^63 - 1 over the number of shards", "")
+#define ERRORS_BATCH_ADD_TO_COUNTER(X) OF_WRITER(X)
+#define ERRORS_LIST_PLAYER_COUNTERS(X) OF_PLAYER_READ(X) OF_FRESH(X) OF_COUNTER(X)
+#define ERRORS_BATCH_GET_PLAYER_COUNTERS(X) OF_PLAYER_READ(X) OF_FRESH(X) OF_COUNTER(X)
+#define ERRORS_GET_COUNTER(X) OF_TOTAL(X)
+#define ERRORS_BATCH_GET_COUNTERS(X) OF_TOTAL(X)
+#define ERRORS_GET_COUNTER_TOP(X) OF_TOTAL(X)
+
 /* ---- events ---- */
 #define ERRORS_POLL(X) OF_READER(X)
 #define ERRORS_SUBSCRIBE(X) OF_READER(X)

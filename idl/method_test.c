@@ -120,10 +120,18 @@ static void mutations_take_an_if_version(void **state)
 static void players_call_what_is_about_their_own_data_alone(void **state)
 {
     static const enum method_id known[] = {
-        METHOD_GET_PROFILE,    METHOD_GET_BALANCES,     METHOD_LIST_ENTRIES,
-        METHOD_LIST_ITEMS,     METHOD_LIST_MAIL,        METHOD_LIST_RESERVATIONS,
-        METHOD_LIST_FAVORITES, METHOD_BATCH_GET_STATUS, METHOD_FAVORITE,
+        METHOD_GET_PROFILE,
+        METHOD_GET_BALANCES,
+        METHOD_LIST_ENTRIES,
+        METHOD_LIST_ITEMS,
+        METHOD_LIST_MAIL,
+        METHOD_LIST_RESERVATIONS,
+        METHOD_LIST_FAVORITES,
+        METHOD_BATCH_GET_STATUS,
+        METHOD_FAVORITE,
         METHOD_UNFAVORITE,
+        METHOD_LIST_PLAYER_COUNTERS,
+        METHOD_BATCH_GET_PLAYER_COUNTERS,
     };
     size_t count, open = 0;
     const struct method_info *all = method_all(&count);

@@ -176,8 +176,10 @@ static void look_edge(struct check *c, struct slice listed)
 
     if (favorite_key_parse(listed, &edge) != ERR_OK)
         return; /* Told as it is. */
-    row_key_favorite(&key, edge.entity, edge.collection, edge.target);
-    (void)look_key(c, &key, NULL);
+    if (listed.data[0] == TABLE_FAVORED) {
+        row_key_favorite(&key, edge.entity, edge.collection, edge.target);
+        (void)look_key(c, &key, NULL);
+    }
     row_key_favorites(&key, edge.entity, edge.collection);
     (void)look_key(c, &key, NULL);
 }
@@ -190,7 +192,7 @@ static bool take_row(void *user, struct slice key, struct slice value)
     look(c, key, value);
     if (key.data[0] == TABLE_RESERVATION)
         look_reserve(c, key, value);
-    if (key.data[0] == TABLE_FAVORED)
+    if (key.data[0] == TABLE_FAVORED || key.data[0] == TABLE_ADDED)
         look_edge(c, key);
     c->last = arena_copy(c->context->arena, key);
     return !is_full(c);

@@ -7,6 +7,7 @@
 #include "node/core/handler/refusal.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/repair/channel_repair.h"
+#include "node/core/repair/counter_repair.h"
 #include "node/core/repair/favorite_repair.h"
 #include "node/core/repair/record_repair.h"
 #include "node/core/repair/row_check.h"
@@ -30,6 +31,7 @@ static bool may_go(const struct row_key *key)
     case TABLE_INBOX:
     case TABLE_FAVORER: /* These two are made again of what can be read: favorite_repair.h. */
     case TABLE_PARTIAL:
+    case TABLE_ADDER:   /* And this one: counter_repair.h. */
     case TABLE_CHANGED: /* And these seven, of totals: top_repair.h. */
     case TABLE_EMPTIED:
     case TABLE_NEWEST:
@@ -54,6 +56,7 @@ static bool may_go(const struct row_key *key)
     case TABLE_FAVORITE:
     case TABLE_FAVORITES:
     case TABLE_FAVORED:
+    case TABLE_ADDED:
     case TABLE_DEFINITION: /* The coordinator brings it again: node_define.c. */
     case TABLE_RATE:
     case TABLE_COLLECTION: /* The next DEFINE makes these two again. */
@@ -143,6 +146,8 @@ static err record_check(struct check_context *context, const repair_request *req
             return row_repair_check_version(context, TOP_REPAIR_VERSION);
         if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_EVENT)
             return row_repair_check_version(context, EVENT_APPLY_VERSION);
+        if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_ADDER)
+            return row_repair_check_version(context, COUNTER_REPAIR_VERSION);
         if (request->record == NULL && !request->give_up)
             return is_of_edges(key) ? row_repair_check_version(context, FAVORITE_REPAIR_VERSION)
                                     : ERR_OK;
@@ -202,6 +207,8 @@ static bool can_repair(const struct apply_context *context, const struct row_key
         return context->version >= FAVORITE_REPAIR_VERSION;
     if (is_of_totals(key))
         return context->version >= TOP_REPAIR_VERSION;
+    if (key->bytes[0] == TABLE_ADDER)
+        return context->version >= COUNTER_REPAIR_VERSION;
     if (key->bytes[0] == TABLE_EVENT)
         return context->version >= EVENT_APPLY_VERSION;
     if (key->bytes[0] != TABLE_CHANNEL)
@@ -261,8 +268,9 @@ static err edges_make_again(struct apply_context *context, const struct row_key 
 {
     struct favorite_repair repair;
 
-    err e = is_of_totals(key) ? top_repair(context, row_key_slice(key), &repair)
-                              : favorite_repair(context, row_key_slice(key), &repair);
+    err e = is_of_totals(key)              ? top_repair(context, row_key_slice(key), &repair)
+            : key->bytes[0] == TABLE_ADDER ? counter_repair(context, row_key_slice(key), &repair)
+                                           : favorite_repair(context, row_key_slice(key), &repair);
     if (e != ERR_OK)
         return e;
     if (repair.wants != NULL)
@@ -315,7 +323,7 @@ static err admin_repair_row_handle(struct apply_context *context, const Protobuf
     response->row = repaired_row(arena, row_key_slice(&key), value);
     if (is_record(&key))
         return record_make_again(context, &key, request, response);
-    if (is_of_edges(&key) || is_of_totals(&key))
+    if (is_of_edges(&key) || is_of_totals(&key) || key.bytes[0] == TABLE_ADDER)
         return edges_make_again(context, &key, response);
     if (key.bytes[0] == TABLE_EVENT)
         return event_replace(context, &key, response);

@@ -3,6 +3,7 @@
 #include "idl/method.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/refusal.h"
+#include "node/rpc/count_subject.h"
 #include "node/rpc/methods.h"
 
 static err node_get_partials_read(struct read_context *context, const ProtobufCMessage *message,
@@ -11,16 +12,14 @@ static err node_get_partials_read(struct read_context *context, const ProtobufCM
     const Holdfast__Internal__V1__GetPartialsRequest *request = (const void *)message;
     Holdfast__Internal__V1__GetPartialsResponse *response = (void *)reply;
     struct favorite_key edge = { 0 };
-    struct collection collection;
     err result = ERR_OK;
 
     err e = favorite_targets_check(context->arena, context->refusal, request->n_target_ids,
                                    request->target_ids);
     if (e == ERR_OK)
-        e = collection_read(context, request->collection, &collection);
+        e = count_subject_read(context, request->collection, request->is_counter, &edge.collection);
     if (e != ERR_OK)
         return e;
-    edge.collection = collection.number;
     response->counts = arena_alloc(context->arena, sizeof(uint64_t) * request->n_target_ids);
     for (size_t i = 0; i < request->n_target_ids; i++) {
         edge.target = slice_from_text(request->target_ids[i]);
@@ -35,7 +34,7 @@ static err node_get_partials_read(struct read_context *context, const ProtobufCM
     response->n_counts = request->n_target_ids;
     response->as_of = as_of_text(context);
     response->at_ms = (int64_t)context->now_unix_ms;
-    response->collection_number = collection.number;
+    response->collection_number = edge.collection;
     return result;
 }
 

@@ -4,9 +4,9 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
-#include "node/core/definition/collection.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/top/top.h"
+#include "node/rpc/count_subject.h"
 #include "node/rpc/methods.h"
 
 typedef Holdfast__Internal__V1__GetShardTopRequest top_request;
@@ -58,16 +58,16 @@ static err node_get_shard_top_read(struct read_context *context, const ProtobufC
 {
     const top_request *request = (const void *)message;
     top_response *response = (void *)reply;
-    struct collection collection;
+    uint64_t number;
     uint32_t count = 0;
 
     err e = check(context, request);
     if (e == ERR_OK)
-        e = collection_read(context, request->collection, &collection);
+        e = count_subject_read(context, request->collection, request->is_counter, &number);
     if (e != ERR_OK)
         return e;
     struct top_entry *entries = arena_alloc(context->arena, request->limit * sizeof *entries);
-    const struct top_ask ask = { collection.number, window_of(request->window), request->limit };
+    const struct top_ask ask = { number, window_of(request->window), request->limit };
     e = top_list(context, &ask, entries, &count);
     if (e != ERR_OK)
         return e;
@@ -75,7 +75,7 @@ static err node_get_shard_top_read(struct read_context *context, const ProtobufC
     response->as_of = as_of_text(context);
     response->at_ms = (int64_t)context->now_unix_ms;
     response->pulled_ms = context->pulled_ms;
-    response->collection_number = collection.number;
+    response->collection_number = number;
     return ERR_OK;
 }
 

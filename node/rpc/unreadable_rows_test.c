@@ -16,6 +16,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/rows/rows.h"
+#include "node/rpc/fixture_counter.h"
 #include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_nonsense.h"
 #include "runtime/base/hash.h"
@@ -316,7 +317,10 @@ static void define(struct world *w, uint64_t revision)
     Holdfast__V1__RateRuleBody rate = HOLDFAST__V1__RATE_RULE_BODY__INIT;
     Holdfast__V1__CurrencyBody currency = HOLDFAST__V1__CURRENCY_BODY__INIT;
     Holdfast__V1__CollectionBody collection = HOLDFAST__V1__COLLECTION_BODY__INIT;
-    Holdfast__Internal__V1__Defined *list[] = { &given, &likes, &calm };
+    Holdfast__Internal__V1__Defined plays = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    Holdfast__V1__DefinitionBody counts = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
+    Holdfast__Internal__V1__Defined *list[] = { &given, &likes, &calm, &plays };
 
     body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
     body.currency = &currency;
@@ -340,6 +344,12 @@ static void define(struct world *w, uint64_t revision)
     calm.version = calm.revision = revision;
     calm.name = text_lend("calm");
     calm.body = &rated;
+    counts.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
+    counts.counter = &counter;
+    plays.number = 4;
+    plays.version = plays.revision = revision;
+    plays.name = text_lend("plays");
+    plays.body = &counts;
     request.generation = 1;
     request.to_revision = revision;
     request.last = true;
@@ -413,6 +423,7 @@ static void populate(struct world *w)
     define(w, 10);
     favorite_all(f, w->ann);
     favorite_at_home(f, w->ann);
+    fixture_count_all(f, w->ann);
     fixture_take_totals(f);
     assert_non_null(grant(w, f, w->bob, NULL));
     assert_non_null(grant(w, on(w, 1), w->carl, NULL));
@@ -460,6 +471,7 @@ static void want_everything(struct world *w)
     favorite_all(f, w->ann);
     favorite(f, w->ann, "tetris", false);
     read_favorites(f, w->ann);
+    fixture_count_all(f, w->ann);
     fixture_take_totals(f);
     reverse(f, w->ann, "claim:second");
     reverse(f, w->ann, "claim:closed");
@@ -619,10 +631,10 @@ static bool works_again(char table, enum spoiling how)
     bool shards = table == TABLE_CHANNEL || table == TABLE_OUTBOX || table == TABLE_INBOX ||
                   table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION ||
                   table == TABLE_COLLECTION || table == TABLE_RATE_RULES ||
-                  table == TABLE_FAVORER || table == TABLE_PARTIAL || table == TABLE_CHANGED ||
-                  table == TABLE_EMPTIED || table == TABLE_NEWEST || table == TABLE_PULLED ||
-                  table == TABLE_SHARE || table == TABLE_TALLY || table == TABLE_RANK ||
-                  table == TABLE_EVENT;
+                  table == TABLE_FAVORER || table == TABLE_PARTIAL || table == TABLE_ADDER ||
+                  table == TABLE_CHANGED || table == TABLE_EMPTIED || table == TABLE_NEWEST ||
+                  table == TABLE_PULLED || table == TABLE_SHARE || table == TABLE_TALLY ||
+                  table == TABLE_RANK || table == TABLE_EVENT;
 
     return !shards && how < SCATTERED;
 }
@@ -663,6 +675,8 @@ static void repaired_one_works(struct world *w, char table, enum spoiling how)
     edit_section(f, w->ann, "unheld");
     assert_null(f->error);
     favorite_all(f, w->ann);
+    assert_null(f->error);
+    fixture_count_all(f, w->ann);
     assert_null(f->error);
     transfer(w, f, w->ann, w->carl);
     assert_null(f->error);

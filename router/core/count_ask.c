@@ -37,7 +37,9 @@ static bool is_collection(struct slice text)
 
 struct slice count_ask_collection(const struct count_ask *ask)
 {
-    return slice_from_text(ask->collection[0] != 0 ? ask->collection : COUNT_COLLECTION_DEFAULT);
+    bool is_default = ask->collection[0] == 0 && !ask->is_counter;
+
+    return slice_from_text(is_default ? COUNT_COLLECTION_DEFAULT : ask->collection);
 }
 
 static err check_target(const struct count_ask *ask, size_t place, struct arena *arena,
@@ -63,12 +65,15 @@ static err check_target(const struct count_ask *ask, size_t place, struct arena 
 err count_ask_check(const struct count_ask *ask, struct arena *arena,
                     Holdfast__V1__ErrorDetail *ret_detail)
 {
-    const struct refusal_field collection = { "collection", "1 to 64 of a-z, 0-9 and _",
+    const struct refusal_field collection = { ask->is_counter ? "counter" : "collection",
+                                              "1 to 64 of a-z, 0-9 and _",
                                               slice_from_text(ask->collection) };
     err e = ERR_OK;
 
     if (!is_collection(count_ask_collection(ask)))
-        return refuse(arena, ret_detail, &collection, "a field is no collection's name");
+        return refuse(arena, ret_detail, &collection,
+                      ask->is_counter ? "a field is no counter's name"
+                                      : "a field is no collection's name");
     if (ask->count == 0 || ask->count > COUNT_TARGETS_MAX) {
         const char *given = arena_printf(arena, "%zu", ask->count);
         return refuse(arena, ret_detail,

@@ -17,12 +17,14 @@ struct count_ask {
     const char *collection;     /* As the request has it; empty: the default. */
     const char *const *targets; /* 1 to 200, each once. */
     size_t count;
-    bool is_one; /* GetCount: the field is target_id. */
+    bool is_one;     /* GetCount, GetCounter: the field is target_id. */
+    bool is_counter; /* `collection` is a counter's name, which has no default. */
 };
 
 /* ERR_INVALID: *ret_detail names the field, the limit and the value. */
 NODISCARD err count_ask_check(const struct count_ask *ask, struct arena *arena,
                               Holdfast__V1__ErrorDetail *ret_detail);
+/* Of a collection, or of a counter. */
 struct slice count_ask_collection(const struct count_ask *ask);
 
 #endif

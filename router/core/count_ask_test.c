@@ -23,7 +23,7 @@ static int tear_down(void **state)
 
 static err check(const char *collection, const char *const *targets, size_t count, bool is_one)
 {
-    const struct count_ask ask = { collection, targets, count, is_one };
+    const struct count_ask ask = { collection, targets, count, is_one, false };
 
     return count_ask_check(&ask, &arena, &detail);
 }

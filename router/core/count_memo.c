@@ -17,6 +17,7 @@ struct entry {
     struct count_known known;
     uint32_t collection_size;
     uint32_t target_size;
+    bool is_counter;
     uint8_t text[]; /* The collection, then the target. */
 };
 
@@ -62,7 +63,8 @@ static size_t entry_bytes(const struct entry *entry)
 /* Two names that differ are compared in full; the lengths keep "ab","c" and "a","bc" apart. */
 static uint64_t hash_of(const struct count_name *name)
 {
-    return hash_u64(name->target) ^ (hash_u64(name->collection) * 0x9e3779b97f4a7c15ull);
+    return hash_u64(name->target) ^
+           ((hash_u64(name->collection) + name->is_counter) * 0x9e3779b97f4a7c15ull);
 }
 
 static bool is_of(const struct entry *entry, uint64_t hash, const struct count_name *name)
@@ -70,8 +72,8 @@ static bool is_of(const struct entry *entry, uint64_t hash, const struct count_n
     const struct slice collection = { entry->text, entry->collection_size };
     const struct slice target = { entry->text + entry->collection_size, entry->target_size };
 
-    return entry->hash == hash && slice_equal(collection, name->collection) &&
-           slice_equal(target, name->target);
+    return entry->hash == hash && entry->is_counter == name->is_counter &&
+           slice_equal(collection, name->collection) && slice_equal(target, name->target);
 }
 
 static struct entry **place_of(const struct count_memo *memo, uint64_t hash)
@@ -159,6 +161,7 @@ static struct entry *entry_new(const struct count_name *name)
     entry->hash = hash_of(name);
     entry->collection_size = (uint32_t)name->collection.size;
     entry->target_size = (uint32_t)name->target.size;
+    entry->is_counter = name->is_counter;
     memcpy(entry->text, name->collection.data, name->collection.size);
     memcpy(entry->text + name->collection.size, name->target.data, name->target.size);
     return entry;

@@ -1,7 +1,8 @@
 /*
- * count_memo: the counts of targets that a router has gathered, by collection and target, as long
- * as there is room: what was asked for longest ago goes first. Each comes with the moments between
- * which its parts stood so; how old one may be, the reader says. Pure: the time is told.
+ * count_memo: the counts of targets that a router has gathered, by collection, or counter, and
+ * target, as long as there is room: what was asked for longest ago goes first. Each comes with the
+ * moments between which its parts stood so; how old one may be, the reader says. Pure: the time is
+ * told.
  */
 #ifndef ROUTER_CORE_COUNT_MEMO_H
 #define ROUTER_CORE_COUNT_MEMO_H
@@ -9,8 +10,9 @@
 #include "runtime/base/buf.h"
 
 struct count_name {
-    struct slice collection;
+    struct slice collection; /* Or a counter. */
     struct slice target;
+    bool is_counter;
 };
 
 struct count_known {

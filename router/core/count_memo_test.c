@@ -11,7 +11,7 @@
 
 static struct count_name name_of(const char *collection, const char *target)
 {
-    return (struct count_name){ slice_from_text(collection), slice_from_text(target) };
+    return (struct count_name){ slice_from_text(collection), slice_from_text(target), false };
 }
 
 static void put(struct count_memo *memo, const char *target, uint64_t count, uint64_t at_ms)

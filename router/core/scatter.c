@@ -65,6 +65,8 @@ static struct place place_of(const ProtobufCFieldDescriptor *field)
     if (field->label == PROTOBUF_C_LABEL_REPEATED || field->type == PROTOBUF_C_TYPE_STRING ||
         field->type == PROTOBUF_C_TYPE_MESSAGE)
         return (struct place){ field->offset, sizeof(void *) };
+    if (field->type == PROTOBUF_C_TYPE_INT64)
+        return (struct place){ field->offset, sizeof(int64_t) };
     CHECK(field->type == PROTOBUF_C_TYPE_UINT32 || field->type == PROTOBUF_C_TYPE_ENUM);
     return (struct place){ field->offset, sizeof(uint32_t) };
 }

@@ -295,7 +295,7 @@ static double read_http_refused(void *context)
     X(counter, player_keys_failures_total,  player_keys_now(metrics).failures,                     \
       "Times that the keys of players' tokens could not be read.")                                 \
     X(counter, count_hits_total,            counts_now(metrics).memo.hits,                         \
-      "Counts of favorites told from memory.")                                                     \
+      "Counts of favorites, and totals of counters, told from memory.")                            \
     X(counter, count_misses_total,          counts_now(metrics).memo.misses,                       \
       "Counts of favorites for which the shards were asked.")                                      \
     X(counter, count_evictions_total,       counts_now(metrics).memo.evictions,                    \

@@ -48,7 +48,8 @@ struct gather {
     struct gather *next;
     struct counts *counts;
     struct arena arena;
-    struct slice collection;
+    struct slice collection; /* Or a counter. */
+    bool is_counter;
     uint32_t target_count;
     struct slice targets[COUNT_TARGETS_MAX];
     struct wait *waits;
@@ -105,7 +106,8 @@ static void wait_end(struct wait *wait)
 static struct count_name name_of(const struct asking *asking, size_t place)
 {
     return (struct count_name){ count_ask_collection(asking->ask),
-                                slice_from_text(asking->ask->targets[place]) };
+                                slice_from_text(asking->ask->targets[place]),
+                                asking->ask->is_counter };
 }
 
 /* ---- the life of a gather ---- */
@@ -137,7 +139,7 @@ static void gather_free(struct gather *gather)
     free(gather);
 }
 
-static struct gather *gather_new(struct counts *counts, struct slice collection)
+static struct gather *gather_new(struct counts *counts, const struct count_name *of)
 {
     struct gather *gather = mem_zalloc(sizeof *gather);
     struct gather **last = &counts->waiting;
@@ -146,7 +148,8 @@ static struct gather *gather_new(struct counts *counts, struct slice collection)
         last = &(*last)->next;
     *last = gather;
     gather->counts = counts;
-    gather->collection = arena_copy(&gather->arena, collection);
+    gather->collection = arena_copy(&gather->arena, of->collection);
+    gather->is_counter = of->is_counter;
     counts->waiting_count++;
     return gather;
 }
@@ -237,7 +240,8 @@ static void gather_succeed(struct gather *gather)
     struct count_known known = { 0, gather->sum.from_ms, gather->sum.to_ms, gather->begun_ms };
 
     for (uint32_t i = 0; i < gather->target_count; i++) {
-        const struct count_name name = { gather->collection, gather->targets[i] };
+        const struct count_name name = { gather->collection, gather->targets[i],
+                                         gather->is_counter };
         known.count = gather->sum.counts[i];
         count_memo_put(counts->memo, &name, &known);
     }
@@ -322,7 +326,9 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
     err e = take_part(part, result->body);
     if (e == ERR_CONFLICT)
         gather_fail_text(gather, CODE(UNAVAILABLE),
-                         "the collection was made again, and not every shard knows it yet");
+                         gather->is_counter
+                             ? "the counter was made again, and not every shard knows it yet"
+                             : "the collection was made again, and not every shard knows it yet");
     else if (e != ERR_OK)
         gather_fail_text(gather, CODE(INTERNAL), "a node's answer cannot be read");
     else if (count_sum_is_whole(&gather->sum))
@@ -339,6 +345,7 @@ static struct slice request_bytes(struct gather *gather, uint32_t shard, struct 
 
     ask.shard = shard;
     ask.collection = text_lend((const char *)gather->collection.data);
+    ask.is_counter = gather->is_counter;
     ask.n_target_ids = gather->target_count;
     ask.target_ids = targets;
     for (uint32_t i = 0; i < gather->target_count; i++)
@@ -393,10 +400,16 @@ static void begin_next(struct counts *counts)
 
 /* ---- finding a gather ---- */
 
+static bool is_of(const struct gather *gather, const struct count_name *name)
+{
+    return gather->is_counter == name->is_counter &&
+           slice_equal(gather->collection, name->collection);
+}
+
 static bool find_target(const struct gather *gather, const struct count_name *name,
                         uint32_t *ret_place)
 {
-    if (!slice_equal(gather->collection, name->collection))
+    if (!is_of(gather, name))
         return false;
     for (uint32_t i = 0; i < gather->target_count; i++) {
         if (slice_equal(gather->targets[i], name->target)) {
@@ -419,13 +432,13 @@ static bool find_in(struct gather *list, const struct count_name *name, struct g
 
 /* One that has not begun, with room for another target of that collection; NULL: there is no room.
  */
-static struct gather *find_room(struct counts *counts, struct slice collection)
+static struct gather *find_room(struct counts *counts, const struct count_name *name)
 {
     for (struct gather *each = counts->waiting; each != NULL; each = each->next) {
-        if (each->target_count < COUNT_TARGETS_MAX && slice_equal(each->collection, collection))
+        if (each->target_count < COUNT_TARGETS_MAX && is_of(each, name))
             return each;
     }
-    return counts->waiting_count < GATHERS_WAITING ? gather_new(counts, collection) : NULL;
+    return counts->waiting_count < GATHERS_WAITING ? gather_new(counts, name) : NULL;
 }
 
 /* What has begun may have read a shard before the request came: no answer to a `fresh` one. False:
@@ -443,7 +456,7 @@ static bool wait_for(struct asking *asking, size_t place)
         wait_begin(&asking->waits[place], gather, at);
         return true;
     }
-    gather = find_room(counts, name.collection);
+    gather = find_room(counts, &name);
     if (gather == NULL)
         return false;
     at = gather->target_count++;

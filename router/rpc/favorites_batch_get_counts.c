@@ -25,7 +25,7 @@ void favorites_batch_get_counts_handle(struct request *request)
     Holdfast__V1__ErrorDetail detail;
 
     *ask = (struct count_ask){ message->collection, (const char *const *)message->target_ids,
-                               message->n_target_ids, false };
+                               message->n_target_ids, false, false };
     if (count_ask_check(ask, request->arena, &detail) == ERR_OK)
         counts_ask(request, ask, message->fresh, reply);
     else

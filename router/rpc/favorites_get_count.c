@@ -21,7 +21,7 @@ void favorites_get_count_handle(struct request *request)
     Holdfast__V1__ErrorDetail detail;
 
     targets[0] = message->target_id;
-    *ask = (struct count_ask){ message->collection, targets, 1, true };
+    *ask = (struct count_ask){ message->collection, targets, 1, true, false };
     if (count_ask_check(ask, request->arena, &detail) == ERR_OK)
         counts_ask(request, ask, message->fresh, reply);
     else

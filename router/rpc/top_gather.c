@@ -34,7 +34,8 @@ struct top_part {
 struct top_list {
     struct tops *tops;
     bool used;
-    char collection[65];
+    char collection[65]; /* Or a counter. */
+    bool is_counter;
     Holdfast__V1__TopWindow window;
     uint32_t limit;
     uint64_t asked_ms;
@@ -188,7 +189,9 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
     err e = take_part(part, result->body);
     if (e == ERR_CONFLICT)
         gather_fail_text(list, CODE(UNAVAILABLE),
-                         "the collection was made again, and not every shard knows it yet");
+                         list->is_counter
+                             ? "the counter was made again, and not every shard knows it yet"
+                             : "the collection was made again, and not every shard knows it yet");
     else if (e == ERR_UNAVAILABLE)
         gather_fail_text(list, CODE(UNAVAILABLE),
                          "a shard's new owner has not pulled the totals yet");
@@ -209,6 +212,7 @@ static struct slice request_bytes(struct top_list *list, uint32_t shard, struct 
     ask.collection = list->collection;
     ask.window = list->window;
     ask.limit = list->limit;
+    ask.is_counter = list->is_counter;
     size_t size = holdfast__internal__v1__get_shard_top_request__get_packed_size(&ask);
     part->body = mem_zalloc(size + 1);
     holdfast__internal__v1__get_shard_top_request__pack(&ask, part->body);
@@ -291,7 +295,7 @@ static struct top_list *list_get(struct tops *tops, const struct top_ask *ask)
     for (uint32_t i = 0; i < TOP_LISTS_MAX; i++) {
         struct top_list *list = &tops->lists[i];
         if (list->used && list->window == ask->window && list->limit == places_of(ask->limit) &&
-            strcmp(list->collection, ask->collection) == 0)
+            list->is_counter == ask->is_counter && strcmp(list->collection, ask->collection) == 0)
             return list;
         if (!list->gathering && (oldest == NULL || list->asked_ms < oldest->asked_ms))
             oldest = list;
@@ -300,7 +304,11 @@ static struct top_list *list_get(struct tops *tops, const struct top_ask *ask)
         return NULL;
     arena_deinit(&oldest->known_arena);
     *oldest = (struct top_list){
-        .tops = tops, .used = true, .window = ask->window, .limit = places_of(ask->limit)
+        .tops = tops,
+        .used = true,
+        .is_counter = ask->is_counter,
+        .window = ask->window,
+        .limit = places_of(ask->limit),
     };
     CHECK(strlen(ask->collection) < sizeof oldest->collection);
     memcpy(oldest->collection, ask->collection, strlen(ask->collection) + 1);

@@ -1,8 +1,8 @@
 /*
- * top_gather: top lists, from the router's memory or from all shards. Requests for one collection
- * and window share the gather that is under way; a list is told again for TOP_AGE_MS. It is
- * gathered for as many places as some request asked for, of 10, 100 and 1000. Everything runs on
- * the loop's thread.
+ * top_gather: top lists, from the router's memory or from all shards. Requests for one collection,
+ * or counter, and window share the gather that is under way; a list is told again for TOP_AGE_MS.
+ * It is gathered for as many places as some request asked for, of 10, 100 and 1000. Everything runs
+ * on the loop's thread.
  */
 #ifndef ROUTER_RPC_TOP_GATHER_H
 #define ROUTER_RPC_TOP_GATHER_H
@@ -22,9 +22,10 @@ struct tops *tops_new(struct router *router);
 void tops_free(struct tops *tops);
 
 struct top_ask {
-    const char *collection; /* Its name, checked. In the request's arena. */
+    const char *collection; /* Or a counter: its name, checked. In the request's arena. */
     Holdfast__V1__TopWindow window;
     uint32_t limit;
+    bool is_counter;
 };
 struct top_told {
     const struct top_place *places;

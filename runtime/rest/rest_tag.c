@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "holdfast/v1/counter.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "rest/rest_tables.h"
 #include "runtime/base/check.h"
@@ -62,21 +63,44 @@ static bool tag_of_count(const ProtobufCMessage *count, char ret_tag[REST_TAG_BY
     return true;
 }
 
+/* A top list, of edges or of a counter. */
+struct top {
+    size_t count;
+    Holdfast__V1__TopEntry *const *entries;
+    const char *window;
+    bool stale;
+};
+
+static bool find_top(const ProtobufCMessage *answer, struct top *ret_top)
+{
+    const Holdfast__V1__GetTopResponse *top = (const void *)answer;
+    const Holdfast__V1__GetCounterTopResponse *counted = (const void *)answer;
+
+    if (answer->descriptor == &holdfast__v1__get_top_response__descriptor)
+        *ret_top = (struct top){ top->n_entries, top->entries, top->window, top->stale };
+    else if (answer->descriptor == &holdfast__v1__get_counter_top_response__descriptor)
+        *ret_top =
+            (struct top){ counted->n_entries, counted->entries, counted->window, counted->stale };
+    else
+        return false;
+    return true;
+}
+
 /* Of what is in the list, and of nothing else: as_of moves while the list stays. */
 static bool tag_of_top(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
 {
-    const Holdfast__V1__GetTopResponse *top = (const void *)answer;
     struct hash128 hash = { 0 };
     uint8_t count[8];
+    struct top top;
 
-    if (answer->descriptor != &holdfast__v1__get_top_response__descriptor || top->stale)
+    if (!find_top(answer, &top) || top.stale)
         return false;
-    for (size_t i = 0; i < top->n_entries; i++) {
-        store_u64(count, top->entries[i]->count);
+    for (size_t i = 0; i < top.count; i++) {
+        store_u64(count, top.entries[i]->count);
         hash = hash_chain(hash, (struct slice){ count, sizeof count },
-                          slice_from_text(top->entries[i]->target_id));
+                          slice_from_text(top.entries[i]->target_id));
     }
-    hash = hash_chain(hash, slice_from_text(top->window), (struct slice){ 0 });
+    hash = hash_chain(hash, slice_from_text(top.window), (struct slice){ 0 });
     snprintf(ret_tag, REST_TAG_BYTES, "W/\"t%016" PRIx64 "\"", load_u64(hash.bytes));
     return true;
 }

@@ -27,6 +27,7 @@ STREAMS_OF_PLAYERS = {"EventService/Subscribe"}  # For keys that read players, a
 ADMIN = "system:admin"
 # A player's token may ask them, and they know no field player_id.
 OF_NO_PLAYER = {"FavoritesService/GetCount", "FavoritesService/BatchGetCounts", "FavoritesService/GetTop"}
+COUNTERS = "CounterService/"
 FOR_EVERY_KEY = "AdminService/GetServiceInfo"
 MOVABLE = 3000  # Milliseconds; of calls that must not wait for an owner that is frozen.
 
@@ -56,6 +57,8 @@ UNIT_OF_METHOD = {
     **{(f"FavoritesService/{method}", "NOT_FOUND", True): (
         "node/rpc/favorites_favorite_test.c", "a_collection_that_is_deleted_meanwhile_refuses_at_apply")
        for method in ("Favorite", "Unfavorite")},
+    ("CounterService/AddToCounter", "NOT_FOUND", True): (
+        "node/rpc/counter_add_to_counter_test.c", "a_counter_that_is_deleted_meanwhile_refuses_at_apply"),
     ("BackupService/BeginRestore", "SCHEMA_TOO_NEW", False): (
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
@@ -163,6 +166,7 @@ class Errors(ClusterTest):
             "maxBalance": 10}
         cls.client.call("AdminService/SetPolicy", {"policy": policy})
         wait_for("favourites to be in force", lambda: cls.collection("favorites")["definition"].get("inForce"))
+        wait_for("plays to be in force", lambda: cls.counter("plays")["definition"].get("inForce"))
         cls.server = cls.client.register("errors-test")
         cls.player = "errors"
 
@@ -171,6 +175,11 @@ class Errors(ClusterTest):
         body = {"conflictPolicy": "CONFLICT_POLICY_HIGHEST_VERSION"} | body
         return wait_for("the shards to be heard", lambda: cls.quietly_of(
             "DefinitionService/PutDefinition", {"name": name, "opId": uuid7(), "body": {"collection": body}, "waitMs": 5000}))
+
+    @classmethod
+    def counter(cls, name, **body):
+        return wait_for("the shards to be heard", lambda: cls.quietly_of(
+            "DefinitionService/PutDefinition", {"name": name, "opId": uuid7(), "body": {"counter": body}, "waitMs": 5000}))
 
     @classmethod
     def quietly_of(cls, method, request):
@@ -583,6 +592,19 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", "FavoritesService/GetCount", {"targetId": "pong", "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/BatchGetCounts", {"targetIds": ["pong"], "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/GetTop", {"collection": "none"})
+
+    def test_d_counters(self):
+        one = COUNTERS + "AddToCounter"
+        wait_for("little to be in force", lambda: self.counter("little", maxValue=3)["definition"].get("inForce"))
+        self.gives(None, one, self.write(one, counter="little", amount=3))
+        self.gives("CAPACITY_FULL", one, self.write(one, counter="little"))
+        self.gives("NOT_FOUND", one, self.write(one, counter="none"))
+        self.gives("NOT_FOUND", COUNTERS + "ListPlayerCounters", {"playerId": self.player, "counter": "none"})
+        self.gives("NOT_FOUND", COUNTERS + "BatchGetPlayerCounters", {
+            "playerId": self.player, "targetIds": ["pong"], "counter": "none"})
+        self.gives("NOT_FOUND", COUNTERS + "GetCounter", {"targetId": "pong", "counter": "none"})
+        self.gives("NOT_FOUND", COUNTERS + "BatchGetCounters", {"targetIds": ["pong"], "counter": "none"})
+        self.gives("NOT_FOUND", COUNTERS + "GetCounterTop", {"counter": "none"})
 
     def test_d_backups(self):
         self.client.grant(self.player, 1)

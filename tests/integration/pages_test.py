@@ -69,6 +69,13 @@ class Pages(ClusterTest):
         for player in ("ann", "bob", *(f"fan-{each}" for each in range(60))):
             for target in ("pong", "chess", "doom") if player in ("ann", "bob") else ("pong", "chess"):
                 client.call("FavoritesService/Favorite", {"playerId": player, "opId": uuid7(), "targetId": target})
+        wait_for("plays to be in force", lambda: client.call("DefinitionService/PutDefinition", {
+            "name": "plays", "opId": uuid7(), "waitMs": 20000, "body": {"counter": {}}})["definition"].get("inForce"))
+        for player in ("ann", "bob"):
+            for target in ("pong", "chess", "doom"):
+                client.call("CounterService/AddToCounter", {
+                    "playerId": player, "opId": uuid7(), "authority": UNHELD, "counter": "plays", "targetId": target,
+                    "amount": 2})
         for name in ("pearls", "shells"):
             client.call("DefinitionService/PutDefinition", {
                 "name": name, "opId": uuid7(), "body": {"currency": {"maxBalance": 5}}})
@@ -87,6 +94,8 @@ class Pages(ClusterTest):
             return {"kind": "counter", "name": "c0"}, {"kind": "counter", "name": "c1"}
         if method == "FavoritesService/ListByTarget":
             return {"shard": 0, "targetId": "pong"}, {"shard": 0, "targetId": "chess"}
+        if method == "CounterService/ListPlayerCounters":
+            return {"playerId": "ann", "counter": "plays"}, {"playerId": "bob", "counter": "plays"}
         return {"playerId": "ann"}, {"playerId": "bob"}
 
     def pages(self, method, request):

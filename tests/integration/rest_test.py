@@ -257,6 +257,29 @@ class Rest(ClusterTest):
         self.assertTrue(gone["applied"])
         self.good("ListByTarget", {"shard": 0}, query={"target_id": "x"})
 
+    def test_1_counters(self):
+        ada, plays = self.player(), {"counter": "plays"}
+        wait_for("plays to be in force", lambda: self.route("PutDefinition", {"kind": "counter", "name": "plays"}, {
+            "opId": uuid7(), "waitMs": 20000, "body": {"counter": {"addMax": 50}}})[2].get("definition", {}).get("inForce"))
+        place = {"player_id": ada, "target_id": "a/b é"} | plays
+        made = self.good("AddToCounter", place, {"amount": 5}, headers=self.as_system("match"))
+        self.assertEqual((made["value"], made["targets"]), (5, 1))
+        self.good("BatchAddToCounter", None, plays | {
+            "authority": "system:match", "requests": [{"playerId": ada, "targetId": "c", "amount": 2, "opId": uuid7()}]})
+        listed = self.good("ListPlayerCounters", {"player_id": ada} | plays)
+        self.assertEqual([(each["targetId"], each["value"]) for each in listed["counters"]], [("a/b é", 5), ("c", 2)])
+        self.assertEqual(self.good("BatchGetPlayerCounters", {"player_id": ada} | plays,
+                                   {"targetIds": ["c"]})["counters"], [listed["counters"][1]])
+        total = {"target_id": "a/b é"} | plays
+        self.assertEqual(self.good("GetCounter", total, query={"fresh": "true"})["count"]["count"], 5)
+        counts = self.good("BatchGetCounters", plays, {"targetIds": ["a/b é", "c"], "fresh": True})["counts"]
+        self.assertEqual([each["count"] for each in counts], [5, 2])
+        counts = self.good("BatchGetCounters_2", plays, query={"target_ids": ["a/b é", "c"]})["counts"]
+        self.assertEqual([each["count"] for each in counts], [5, 2])
+        top = [{"targetId": "a/b é", "count": 5}, {"targetId": "c", "count": 2}]
+        wait_for("the top list", lambda: self.route("GetCounterTop", plays)[2].get("entries") == top)
+        self.assertEqual(self.good("GetCounterTop", plays, query={"limit": "1", "window": "7d"})["entries"], top[:1])
+
     def test_1_what_operators_call(self):
         ada = self.player(1)
         for operation in ("GetServiceInfo", "ListProcesses", "ListShards", "ListServers", "ListIncidents", "GetLoad",

@@ -37,6 +37,7 @@ OWN = {
     "TransactionService/ExecuteTransaction": {"changes": [{"spend": {"currencies": gold(1)}}]},
     "TransactionService/Swap": {"b": {"playerId": "other", "authority": UNHELD}, "currencies": gold(1)},
     "MailboxService/DeliverMail": {"text": "hello"},
+    "CounterService/AddToCounter": {"counter": "plays", "targetId": "pong", "amount": 1},
 }
 # They are of no use to a test that does not know who holds the player, or what became of it.
 LEFT_OUT = {"SessionService/StartSession", "OperationService/ResolveOperation", "AdminService/ReleaseQuarantine",

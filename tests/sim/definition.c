@@ -15,6 +15,7 @@
 #include "node/core/definition/definition.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
+#include "tests/sim/counter.h"
 #include "tests/sim/definition.h"
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
@@ -138,6 +139,8 @@ static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struc
         body->event_retention = &bodies->kept;
     } else if (body->kind_case == KIND_COUNTER) {
         counter->max_value = (int64_t)sim_between(sim, 1, 1000);
+        if (counter->max_value % 3 == 0) /* Else there is no other bound. */
+            counter->add_max = 1 + counter->max_value / 2;
         body->counter = counter;
     } else {
         currency->max_balance = (int64_t)sim_between(sim, 1, 1000);
@@ -145,7 +148,16 @@ static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struc
     }
 }
 
-/* A name's kind; the first one that runs with favourites ask for is that of the default. */
+/* The first one that runs with favourites ask for is that of the default, the second one that runs
+ * with counters do is theirs. */
+static bool is_opening(struct sim *sim)
+{
+    uint32_t asked = own(sim)->ask_count;
+
+    return (asked == 0 && favorite_runs(sim)) || (asked == 1 && counter_runs(sim));
+}
+
+/* A name's kind. */
 static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__DefinitionBody *body,
                             const char **ret_kind)
 {
@@ -166,8 +178,8 @@ static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__De
     }
     uint32_t place = (uint32_t)sim_between(sim, 0, NAMES + (edges ? COLLECTIONS : 0) - 1);
 
-    if (edges && own(sim)->ask_count == 0)
-        place = NAMES;
+    if (is_opening(sim))
+        place = own(sim)->ask_count == 0 ? NAMES : 1;
     if (place >= NAMES) {
         snprintf(ret_name, 16, "%s", place == NAMES ? "favorites" : "likes");
         body->kind_case = KIND_EDGES;
@@ -206,10 +218,12 @@ static void ask_new(struct sim *sim)
     }
     request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT;
     request.kind = text_lend(kind);
-    bool goes = place >= NAMES ? d->ask_count > 0 && die == 9 : die >= 8 && place % 2 == 1;
-    if (goes) {
+    bool opens = is_opening(sim);
+    uint64_t mortal = counter_runs(sim) && place == 1 ? 6 : 8;
+    bool goes = place >= NAMES ? d->ask_count > 0 && die == 9 : die >= mortal && place % 2 == 1;
+    if (goes && !opens) {
         request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_DELETE;
-    } else if (die >= 5 && d->ask_count > 0) {
+    } else if (die >= 5 && d->ask_count > 0 && !opens) {
         request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_ROLL_BACK;
         request.version = sim_between(sim, 1, 3);
     } else {
@@ -244,7 +258,7 @@ bool definition_ask(struct sim *sim, uint32_t place, struct coord_event *ret_eve
 
     if (sim_without(sim, WITHOUT_definitions))
         return false;
-    bool first = d->ask_count == 0 && favorite_runs(sim);
+    bool first = is_opening(sim);
 
     if (!sim->quiet && d->ask_count < ASKS_MAX && (first || sim_chance(sim, 60))) {
         ask_new(sim);
@@ -497,6 +511,26 @@ uint32_t definition_rules(struct sim *sim, uint32_t shard, const char *subject,
     count = count < SIM_RULES_MAX ? count : SIM_RULES_MAX;
     memcpy(ret_rules, all, count * sizeof *all);
     return count;
+}
+
+bool definition_counter(struct sim *sim, uint32_t shard, const char *name,
+                        struct sim_counter *ret_counter)
+{
+    struct definitions_sim *d = own(sim);
+
+    *ret_counter = (struct sim_counter){ 0 };
+    for (uint32_t i = 0; i < d->stand_count[shard]; i++) {
+        const defined *row = row_of(sim, shard, d->stands[shard][i].number);
+        if (row == NULL || row->body->kind_case != KIND_COUNTER || strcmp(row->name, name) != 0 ||
+            row->number < ret_counter->number)
+            continue; /* Of two lives the later one, as above. */
+        *ret_counter = (struct sim_counter){
+            .number = row->number,
+            .value_max = row->body->counter->max_value,
+            .add_max = row->body->counter->add_max,
+        };
+    }
+    return ret_counter->number > 0;
 }
 
 void definition_retention(struct sim *sim, uint32_t shard, uint64_t *ret_keep_ms,

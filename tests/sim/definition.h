@@ -20,6 +20,13 @@ struct sim_collection {
 };
 bool definition_collection(struct sim *sim, uint32_t shard, const char *name,
                            struct sim_collection *ret_collection);
+/* The same of a counter. */
+struct sim_counter {
+    uint64_t number;
+    int64_t value_max, add_max;
+};
+bool definition_counter(struct sim *sim, uint32_t shard, const char *name,
+                        struct sim_counter *ret_counter);
 /* Rate rules about a subject that a shard has, by the rows of definitions alone: those with the
  * lowest numbers, by number; how many. */
 #define SIM_RULES_MAX 8u

@@ -142,6 +142,8 @@ static void want_edges(struct wanted *wanted)
         const struct edge_step *step = &favorites->steps[i - 1];
         if (step->shard != c->number || step->index != c->entry->index)
             break;
+        if (step->is_counter)
+            continue; /* Additions leave no events. */
         const struct edge_step *was = favorite_edge_at(c->sim, step, c->entry->index - 1);
         if ((was != NULL && was->favorited) != step->favorited)
             want_of_player(wanted, step->player, KIND(FAVORITE), step->ver, step->favorited);

@@ -15,6 +15,7 @@
 #define ACTS_PER_THOUSAND 700u
 #define UNDEFINED_ASKED   20u  /* Of a thousand: though no shard may have a collection. */
 #define READS             450u /* Of a thousand. */
+#define COUNTERS          600u /* Likewise, in runs with counters. */
 #define BURST_MAX         FAVORITE_TARGETS
 #define VER_STEP_MS       64u
 #define VER_SPREAD        40u
@@ -127,6 +128,10 @@ void favorite_act(struct sim *sim, uint32_t server)
         return;
     uint32_t player = (uint32_t)sim_between(sim, 0, sim->player_count - 1);
 
+    if (counter_runs(sim) && sim_chance(sim, COUNTERS)) {
+        counter_act(sim, server, player);
+        return;
+    }
     if (sim_chance(sim, READS)) {
         ask_read(sim, server, player, reads[sim_between(sim, 0, ARRAY_SIZE(reads) - 1)]);
         return;
@@ -185,6 +190,8 @@ void favorite_defined(struct sim *sim, uint32_t shard, uint64_t index)
         (void)definition_collection(sim, shard, names[i], &life->now[i]);
         life->rule_count[i] = rate_rules(sim, shard, names[i], life->rules[i]);
     }
+    for (uint32_t i = 0; i < COUNTER_NAMES; i++)
+        (void)definition_counter(sim, shard, counter_names[i], &life->counters[i]);
 }
 
 const struct edge_step *favorite_edge_at(const struct sim *sim, const struct edge_step *edge,
@@ -213,9 +220,26 @@ uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, 
     struct edge_step of = *edge;
     uint64_t count = 0;
 
-    for (of.player = 0; of.player < sim->player_count; of.player++)
-        count += stands(sim, &of, index);
+    for (of.player = 0; of.player < sim->player_count; of.player++) {
+        const struct edge_step *step = favorite_edge_at(sim, &of, index);
+        if (step != NULL && step->favorited)
+            count += step->is_counter ? (uint64_t)step->value : 1;
+    }
     return count;
+}
+
+/* Nothing is taken from a counter, so each addition stays in its hour. */
+static void counter_hours(const struct sim *sim, const struct edge_step *edge, uint64_t index,
+                          struct hours *hours)
+{
+    const struct favorites_sim *favorites = sim->favorites;
+
+    for (uint32_t i = 0; favorites != NULL && i < favorites->step_count; i++) {
+        const struct edge_step *step = &favorites->steps[i];
+        if (step->is_counter && step->shard == edge->shard && step->number == edge->number &&
+            step->target == edge->target && step->index <= index)
+            hours_add_many(hours, hour_of(step->at_ms), (uint64_t)step->amount);
+    }
 }
 
 void favorite_hours_at(const struct sim *sim, const struct edge_step *edge, uint64_t index,
@@ -224,9 +248,10 @@ void favorite_hours_at(const struct sim *sim, const struct edge_step *edge, uint
     struct edge_step of = *edge;
 
     *ret_hours = (struct hours){ 0 };
+    counter_hours(sim, edge, index, ret_hours);
     for (of.player = 0; of.player < sim->player_count; of.player++) {
         const struct edge_step *step = favorite_edge_at(sim, &of, index);
-        if (step != NULL && step->favorited)
+        if (step != NULL && step->favorited && !step->is_counter)
             hours_add(ret_hours, hour_of(step->at_ms));
     }
 }
@@ -241,7 +266,7 @@ uint32_t favorite_edges_at(const struct sim *sim, const struct edge_step *edge, 
     return count;
 }
 
-static void step_add(struct favorites_sim *favorites, const struct edge_step *step)
+void favorite_step_add(struct favorites_sim *favorites, const struct edge_step *step)
 {
     if (favorites->step_count == favorites->step_capacity) {
         favorites->step_capacity = favorites->step_capacity * 2 + 64;
@@ -298,7 +323,7 @@ static struct slice row_of(const struct change *c, const struct row_key *key)
 }
 
 /* The rows after every entry: the edge, its player's count, and the target's. */
-static void check_rows(const struct change *c, const struct edge_step *edge)
+void favorite_check_rows(const struct change *c, const struct edge_step *edge)
 {
     const char *const names[FAVORITE_TARGETS] = { "t0", "t1", "t2", "t3" };
     struct slice target = slice_from_text(names[edge->target]);
@@ -346,8 +371,9 @@ static void count_former(const struct change *c, const struct edge_step *edge, u
 
     for (uint32_t i = 0; i < favorites->step_count; i++) {
         const struct edge_step *step = &favorites->steps[i];
-        if (step->shard == edge->shard && step->place == place && step->number != edge->number &&
-            step->player == edge->player && step->target == edge->target) {
+        if (!step->is_counter && step->shard == edge->shard && step->place == place &&
+            step->number != edge->number && step->player == edge->player &&
+            step->target == edge->target) {
             c->sim->counts.favorites_again++;
             return;
         }
@@ -409,11 +435,11 @@ void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
     count_former(c, &edge, edge.place);
     if (applied) {
         rate_used(c, &edge);
-        step_add(favorites, &edge);
+        favorite_step_add(favorites, &edge);
     }
     count_deed(c, &was, deed, applied);
     check_told(c, deed, &edge, applied);
-    check_rows(c, &edge);
+    favorite_check_rows(c, &edge);
     sim_say(c->sim, "EDGE     s%u p%u to t%u in %llu: %s, ver %llu%s", c->number, edge.player,
             edge.target, (unsigned long long)edge.number, edge.favorited ? "stands" : "gone",
             (unsigned long long)edge.ver, applied ? "" : ", as before");
@@ -445,6 +471,7 @@ struct edge_sums {
     uint64_t listed, buried;   /* By their players' lists. */
     uint64_t favorers;         /* By their targets. */
     uint64_t counted, partial; /* By both counts. */
+    struct counter_sums counters;
     uint64_t counted_gone;
 };
 
@@ -469,6 +496,10 @@ static void add_row(struct sim *sim, uint32_t shard, const struct state_write *w
         break;
     case TABLE_PARTIAL:
         e = partial_row_decode(value, &partial);
+        break;
+    case TABLE_ADDED:
+    case TABLE_ADDER:
+        e = counter_row_add(write->key, value, &sums->counters);
         break;
     case TABLE_FAVORED:
         sums->listed += key.part == FAVORED_EDGES;
@@ -495,7 +526,7 @@ static uint64_t standing_in(const struct sim *sim, uint32_t shard)
     for (uint32_t i = 0; i < favorites->step_count; i++) {
         const struct edge_step *step = &favorites->steps[i];
         if (step->shard == shard && favorite_edge_at(sim, step, UINT64_MAX) == step)
-            count += step->favorited;
+            count += step->favorited && !step->is_counter;
     }
     return count;
 }
@@ -514,6 +545,9 @@ static void check_shard(struct sim *sim, uint32_t shard)
     }
     state_checkpoint_end(state, false);
     uint64_t wanted = standing_in(sim, shard);
+    counter_check_sums(sim, shard, &sums.counters);
+    sums.counted -= sums.counters.targets;
+    sums.partial -= sums.counters.value;
     if (sums.standing != wanted || sums.listed != wanted || sums.favorers != wanted ||
         sums.counted != wanted || sums.partial != wanted)
         sim_fail(sim, shard,

@@ -1,12 +1,14 @@
-/* favorite_model: what favorite.c keeps, and favorite_told.c reads. */
+/* favorite_model: what favorite.c and counter.c keep, and those of answers and totals read. */
 #ifndef TESTS_SIM_FAVORITE_MODEL_H
 #define TESTS_SIM_FAVORITE_MODEL_H
 
 #include "node/core/favorite/partial.h"
+#include "tests/sim/counter.h"
 #include "tests/sim/definition.h"
 #include "tests/sim/favorite.h"
 
-/* An edge after an entry that changed it. The newest of each names what stands. */
+/* An edge after an entry that changed it, or what a player has added to a target of a counter. The
+ * newest of each names what stands. */
 struct edge_step {
     uint32_t shard, player, target;
     uint32_t place;  /* Of the collection's name. */
@@ -14,17 +16,20 @@ struct edge_step {
     uint64_t index;
     struct source_dot dot; /* Of the entry. */
     uint64_t ver, at_ms;
-    bool favorited;
+    bool favorited; /* Of a counter: always. */
+    bool is_counter;
+    int64_t amount, value; /* Of a counter: what the entry added; in all. */
 };
 
-/* Which collections a shard has, from an entry on; number 0: it has none of that name. And which
- * rules are about them; where there is none, the default. */
+/* Which collections and counters a shard has, from an entry on; number 0: it has none of that name.
+ * And which rules are about the collections; where there is none, the default. */
 struct collections_life {
     uint32_t shard;
     uint64_t index;
     struct sim_collection now[FAVORITE_COLLECTIONS];
     struct sim_rule rules[FAVORITE_COLLECTIONS][SIM_RULES_MAX];
     uint32_t rule_count[FAVORITE_COLLECTIONS];
+    struct sim_counter counters[COUNTER_NAMES];
 };
 
 /* A change that counted for its player's rate. */
@@ -57,10 +62,15 @@ uint32_t favorite_place_of_name(const char *collection);
 /* The edge that has the shard, number, player and target of `edge`; NULL: none was there yet. */
 const struct edge_step *favorite_edge_at(const struct sim *sim, const struct edge_step *edge,
                                          uint64_t index);
-/* How many lead to the target of `edge`, and how many its player has. */
+/* How many lead to the target of `edge`, or what was added to it, and how many its player has. */
 uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
 uint32_t favorite_edges_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
 uint32_t favorite_target_of(const char *target);
+/* The number of what counts are of, as of an entry of the shard that was asked; 0: none. */
+uint64_t told_subject(const struct told *t, const char *name, bool is_counter, uint64_t index);
+void favorite_step_add(struct favorites_sim *favorites, const struct edge_step *step);
+/* The rows after an entry: its target's partial count, and its player's own. */
+void favorite_check_rows(const struct change *c, const struct edge_step *edge);
 /* In which hours the edges were made that led to the target of `edge` as of an index: those that
  * stand, by the entries that made them. */
 void favorite_hours_at(const struct sim *sim, const struct edge_step *edge, uint64_t index,

@@ -18,6 +18,16 @@ static const struct sim_collection *told_collection(const struct told *t, const 
     return index > 0 ? life : NULL;
 }
 
+uint64_t told_subject(const struct told *t, const char *name, bool is_counter, uint64_t index)
+{
+    const struct sim_collection *collection =
+        is_counter ? NULL : favorite_life(t->sim, t->call->shard, name, index);
+    const struct sim_counter *counter =
+        is_counter ? counter_life(t->sim, t->call->shard, name, index) : NULL;
+
+    return collection != NULL ? collection->number : counter != NULL ? counter->number : 0;
+}
+
 static uint32_t player_of(const struct told *t)
 {
     return (uint32_t)(told_player(t) - t->sim->oracle->players);
@@ -66,23 +76,24 @@ void favorite_told_partials(const struct told *t)
     const Holdfast__Internal__V1__GetPartialsRequest *request = (const void *)t->request;
     const Holdfast__Internal__V1__GetPartialsResponse *response = (const void *)t->response;
     uint64_t index = told_index(t);
-    const struct sim_collection *collection = told_collection(t, request->collection, index);
+    uint64_t number = told_subject(t, request->collection, request->is_counter, index);
 
-    if (collection == NULL)
+    if (index == 0)
         return;
-    if (response->collection_number != collection->number)
-        told_fail(t, "the collection's number", response->collection_number, collection->number);
+    if (number == 0 || response->collection_number != number)
+        told_fail(t, "the collection's number", response->collection_number, number);
     CHECK(response->n_counts == request->n_target_ids);
     for (size_t i = 0; i < response->n_counts; i++) {
         struct edge_step edge = {
             .shard = t->call->shard,
-            .number = collection->number,
+            .number = number,
             .target = favorite_target_of(request->target_ids[i]),
         };
         uint64_t count = favorite_count_at(t->sim, &edge, index);
         if (response->counts[i] != count)
             told_fail(t, "how many edges lead to a target", response->counts[i], count);
         t->sim->counts.favorites_partials += count > 0;
+        t->sim->counts.counters_partials += count > 0 && request->is_counter;
     }
 }
 

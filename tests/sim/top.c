@@ -315,23 +315,22 @@ void top_told_list(const struct told *t)
     const top_request *request = (const void *)t->request;
     const top_response *response = (const void *)t->response;
     uint64_t index = told_index(t);
-    const struct sim_collection *life =
-        favorite_life(t->sim, t->call->shard, request->collection, index);
+    uint64_t number = told_subject(t, request->collection, request->is_counter, index);
     uint32_t hour = hour_of((uint64_t)response->at_ms);
 
     if (index == 0)
         return;
-    if (life == NULL || response->collection_number != life->number) {
-        told_fail(t, "a list of a collection of number", response->collection_number,
-                  life != NULL ? life->number : 0);
+    if (number == 0 || response->collection_number != number) {
+        told_fail(t, "a list of a collection of number", response->collection_number, number);
         return;
     }
     (void)tops_of(t->sim);
     /* The owner's clock may be behind the newest entry. */
-    if (!is_list(t, life->number, index, hour) && !is_list(t, life->number, index, hour + 1))
+    if (!is_list(t, number, index, hour) && !is_list(t, number, index, hour + 1))
         told_fail(t, "a top list that the totals do not give, of length", response->n_entries,
                   index);
     t->sim->counts.tops += response->n_entries > 0;
+    t->sim->counts.counters_tops += response->n_entries > 0 && request->is_counter;
     t->sim->counts.tops_of_hours +=
         response->n_entries > 0 && request->window == HOLDFAST__V1__TOP_WINDOW__TOP_WINDOW_24H;
 }

@@ -24,7 +24,7 @@
  * 6: there are edges from players to targets; a DEFINE keeps the row of all collections.
  * 7: partial counts know in which hours their edges were made; there are totals of targets; what is
  * kept of a target without edges goes once its home has logged that; what changes leaves events.
- * 8: rate rules hold; a DEFINE keeps the row of all rate rules.
+ * 8: rate rules hold; there are counters; a DEFINE keeps the rows of all rate rules and counters.
  */
 #define APPLY_VERSION 8u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms

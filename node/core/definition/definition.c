@@ -5,6 +5,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/definition/collection.h"
+#include "node/core/definition/counter_rule.h"
 #include "node/core/definition/rate_rule.h"
 #include "node/core/definition/retention.h"
 #include "node/core/handler/event.h"
@@ -376,6 +377,8 @@ err definition_take(struct apply_context *context,
         e = collection_index(context);
     if (e == ERR_OK && context->version >= RATE_APPLY_VERSION)
         e = rate_rules_index(context);
+    if (e == ERR_OK && context->version >= COUNTER_APPLY_VERSION)
+        e = counter_rule_index(context);
     if (e == ERR_OK && context->version >= EVENT_APPLY_VERSION)
         e = retention_find(context, &retention);
     if (e != ERR_OK)

@@ -103,9 +103,9 @@ bool target_is_sound(struct slice target)
 /* Behind the letter. */
 static bool read_key(struct reader *reader, enum table table, struct favorite_key *key)
 {
-    bool of_player = table != TABLE_FAVORER && table != TABLE_PARTIAL;
+    bool of_target = table == TABLE_FAVORER || table == TABLE_ADDER;
 
-    if (of_player)
+    if (!of_target && table != TABLE_PARTIAL)
         key->entity = read_text(reader);
     key->collection = read_u64_be(reader);
     if (table == TABLE_FAVORED) {
@@ -115,7 +115,7 @@ static bool read_key(struct reader *reader, enum table table, struct favorite_ke
             key->at_ms = ~key->at_ms;
         reader->bad |= key->part != FAVORED_EDGES && key->part != FAVORED_GONE;
     }
-    if (table == TABLE_FAVORER) {
+    if (of_target) {
         key->target = read_text(reader);
         key->entity = read_rest(reader);
     } else if (table != TABLE_FAVORITES) {
@@ -132,7 +132,8 @@ err favorite_key_parse(struct slice bytes, struct favorite_key *ret_key)
     enum table table = (enum table)read_u8(&reader);
 
     if (table != TABLE_FAVORITE && table != TABLE_FAVORITES && table != TABLE_FAVORED &&
-        table != TABLE_FAVORER && table != TABLE_PARTIAL)
+        table != TABLE_FAVORER && table != TABLE_PARTIAL && table != TABLE_ADDED &&
+        table != TABLE_ADDER)
         return ERR_CORRUPT;
     bool sound = read_key(&reader, table, &key);
     if (!sound || reader_finish(&reader) != ERR_OK)

@@ -1,5 +1,6 @@
 /*
- * favorite_row: the rows of edges from players to targets. An edge has a row of its own; while it
+ * favorite_row: the rows of edges from players to targets, and the keys of those of counters
+ * (node/core/counter/counter_row.h), which are alike. An edge has a row of its own; while it
  * stands, one in its player's list and one with its target; once it is gone, one in the list of
  * what is gone. All keys name the collection by its number. Values that are no such row are
  * ERR_CORRUPT.
@@ -25,7 +26,8 @@ struct favorite_row {
 void favorite_row_encode(const struct favorite_row *row, struct buf *out);
 NODISCARD err favorite_row_decode(struct slice value, struct favorite_row *ret_row);
 
-/* TABLE_FAVORITES, of one player and collection. */
+/* TABLE_FAVORITES, of one player and collection; of a counter `edges` are the targets to which the
+ * player added. */
 struct favorites_row {
     uint32_t edges;
     uint32_t gone; /* Edges that are gone, and remembered. */
@@ -43,7 +45,8 @@ struct favorite_key {
 };
 /* Whether it could be a target's id. */
 bool target_is_sound(struct slice target);
-/* Of TABLE_FAVORITE, TABLE_FAVORITES, TABLE_FAVORED, TABLE_FAVORER or TABLE_PARTIAL. */
+/* Of TABLE_FAVORITE, TABLE_FAVORITES, TABLE_FAVORED, TABLE_FAVORER, TABLE_PARTIAL, TABLE_ADDED or
+ * TABLE_ADDER. */
 NODISCARD err favorite_key_parse(struct slice key, struct favorite_key *ret_key);
 
 /* TABLE_FAVORED: the edge's `ver`. */

@@ -26,7 +26,7 @@ static bool is_at(const struct hours *hours, uint32_t place, uint32_t hour)
 
 static uint32_t newest(const struct hours *hours)
 {
-    return hours->count > 0 ? hours->list[hours->count - 1].hour : 0;
+    return hours->count > 0 ? (uint32_t)hours->list[hours->count - 1].hour : 0;
 }
 
 static void drop(struct hours *hours, uint32_t place, uint32_t count)
@@ -49,13 +49,13 @@ static bool is_too_old(const struct hours *hours, uint32_t hour)
     return last >= HOURS_MAX && hour <= last - HOURS_MAX;
 }
 
-static void raise(struct hours *hours, uint32_t hour, uint32_t by)
+static void raise(struct hours *hours, uint32_t hour, uint64_t by)
 {
     hours_prune(hours, hour);
     uint32_t place = place_of(hours, hour);
     if (is_at(hours, place, hour)) {
         struct hour_count *at = &hours->list[place];
-        at->count = by > UINT32_MAX - at->count ? UINT32_MAX : at->count + by;
+        at->count = by > HOURS_COUNT_MAX - at->count ? HOURS_COUNT_MAX : at->count + by;
         return;
     }
     if (by == 0 || is_too_old(hours, hour))
@@ -67,7 +67,7 @@ static void raise(struct hours *hours, uint32_t hour, uint32_t by)
     hours->count++;
 }
 
-static void lower(struct hours *hours, uint32_t hour, uint32_t by)
+static void lower(struct hours *hours, uint32_t hour, uint64_t by)
 {
     uint32_t place = place_of(hours, hour);
 
@@ -84,6 +84,11 @@ void hours_add(struct hours *hours, uint32_t hour)
     raise(hours, hour, 1);
 }
 
+void hours_add_many(struct hours *hours, uint32_t hour, uint64_t by)
+{
+    raise(hours, hour, by < HOURS_COUNT_MAX ? by : HOURS_COUNT_MAX);
+}
+
 void hours_remove(struct hours *hours, uint32_t hour)
 {
     lower(hours, hour, 1);
@@ -92,9 +97,9 @@ void hours_remove(struct hours *hours, uint32_t hour)
 void hours_replace(struct hours *hours, const struct hours *before, const struct hours *after)
 {
     for (uint32_t i = 0; i < after->count; i++)
-        raise(hours, after->list[i].hour, after->list[i].count);
+        raise(hours, (uint32_t)after->list[i].hour, after->list[i].count);
     for (uint32_t i = 0; i < before->count; i++)
-        lower(hours, before->list[i].hour, before->list[i].count);
+        lower(hours, (uint32_t)before->list[i].hour, before->list[i].count);
 }
 
 uint64_t hours_sum(const struct hours *hours, uint32_t hour, uint32_t width)
@@ -112,7 +117,7 @@ uint64_t hours_sum(const struct hours *hours, uint32_t hour, uint32_t width)
 
 void hours_encode(const struct hours *hours, struct buf *out)
 {
-    uint32_t before = 0;
+    uint64_t before = 0;
 
     buf_put_u8(out, (uint8_t)hours->count);
     for (uint32_t i = 0; i < hours->count; i++) {
@@ -124,19 +129,20 @@ void hours_encode(const struct hours *hours, struct buf *out)
 
 void hours_read(struct reader *reader, struct hours *ret_hours)
 {
-    uint64_t hour = 0, first = 0;
+    uint64_t hour = 0, first = 0, left = HOURS_COUNT_MAX;
 
     *ret_hours = (struct hours){ 0 };
     uint32_t count = read_u8(reader);
     reader->bad |= count > HOURS_MAX;
     for (uint32_t i = 0; i < count && !reader->bad; i++) {
         uint64_t step = read_compact(reader);
-        uint64_t edges = read_compact(reader);
+        uint64_t counted = read_compact(reader);
         hour += step;
         first = i == 0 ? hour : first;
-        reader->bad |= step == 0 || step > UINT32_MAX || hour > UINT32_MAX || edges == 0 ||
-                       edges > UINT32_MAX || hour - first >= HOURS_MAX;
-        ret_hours->list[i] = (struct hour_count){ (uint32_t)hour, (uint32_t)edges };
+        reader->bad |= step == 0 || step > UINT32_MAX || hour > UINT32_MAX || counted == 0 ||
+                       counted > left || hour - first >= HOURS_MAX;
+        ret_hours->list[i] = (struct hour_count){ hour, counted };
+        left -= counted;
     }
     if (!reader->bad)
         ret_hours->count = count;

@@ -1,7 +1,8 @@
 /*
- * hours: how many edges that stand were made in which hour, for the hours of the last seven days:
- * what a count of 24 hours or 7 days is added up from. An hour is that of the entry that made the
- * edge, by the clock of its shard's owner; no receiver's clock ever moves one. Pure.
+ * hours: how many edges that stand were made in which hour, or how much was added to a counter in
+ * it, for the hours of the last seven days: what a count of 24 hours or 7 days is added up from. An
+ * hour is that of the entry that made the edge, or added, by the clock of its shard's owner; no
+ * receiver's clock ever moves one. Pure.
  */
 #ifndef NODE_CORE_FAVORITE_HOURS_H
 #define NODE_CORE_FAVORITE_HOURS_H
@@ -15,9 +16,12 @@
 #define HOURS_DAY 24u
 #define HOUR_MS   3600000u
 
+/* Of no hour is more counted, nor of all together. */
+#define HOURS_COUNT_MAX ((uint64_t)INT64_MAX)
+
 struct hour_count {
-    uint32_t hour; /* Since 1970. */
-    uint32_t count;
+    uint64_t hour; /* Since 1970; below 2^32. As wide as the count: lists are compared as bytes. */
+    uint64_t count;
 };
 
 /* Ascending; counts are at least 1. Zeroed: none. */
@@ -36,6 +40,8 @@ void hours_prune(struct hours *hours, uint32_t hour);
 /* One more in `hour`. Older ones are forgotten first; an hour that is too old itself is not kept.
  */
 void hours_add(struct hours *hours, uint32_t hour);
+/* Likewise `by` more. */
+void hours_add_many(struct hours *hours, uint32_t hour, uint64_t by);
 /* One less, if that hour is kept and has any. */
 void hours_remove(struct hours *hours, uint32_t hour);
 /* Adds `after` and takes `before` away, for the hours that are kept then: those within seven days

@@ -96,9 +96,25 @@ static void every_hour_of_seven_days_has_room(void **state)
     assert_int_equal(hours.count, HOURS_MAX);
     assert_int_equal(hours.list[0].hour, START + HOURS_MAX);
     assert_int_equal(hours_sum(&hours, START + 2 * HOURS_MAX - 1, HOURS_MAX), HOURS_MAX);
-    hours.list[3].count = UINT32_MAX;
-    hours_add(&hours, hours.list[3].hour);
-    assert_int_equal(hours.list[3].count, UINT32_MAX); /* It stops there. */
+    hours.list[3].count = HOURS_COUNT_MAX;
+    hours_add(&hours, (uint32_t)hours.list[3].hour);
+    assert_int_equal(hours.list[3].count, HOURS_COUNT_MAX); /* It stops there. */
+}
+
+static void more_than_one_is_added_at_once(void **state)
+{
+    struct hours hours = { 0 };
+
+    (void)state;
+    hours_add_many(&hours, START, 7000000000u);
+    hours_add_many(&hours, START + 1, 1);
+    hours_add_many(&hours, START, 2);
+    hours_add_many(&hours, START + 2, 0);
+    assert_int_equal(hours.count, 2);
+    assert_int_equal(in(&hours, START), 7000000002u);
+    assert_int_equal(hours_sum(&hours, START + 1, HOURS_DAY), 7000000003u);
+    hours_add_many(&hours, START + 1, UINT64_MAX);
+    assert_int_equal(hours.list[1].count, HOURS_COUNT_MAX);
 }
 
 static void a_part_is_replaced_by_what_it_has_become(void **state)
@@ -143,7 +159,7 @@ static void any_changes_come_to_what_they_say(void **state)
     (void)state;
     for (uint32_t i = 0; i < 20000; i++) {
         uint32_t hour = (next(&seed) % 200 + i / 50) % SPAN;
-        newest = hours.count > 0 ? hours.list[hours.count - 1].hour - START : 0;
+        newest = hours.count > 0 ? (uint32_t)hours.list[hours.count - 1].hour - START : 0;
         if (next(&seed) % 5 < 2) {
             hours_remove(&hours, START + hour);
             plain[hour] -= plain[hour] > 0;
@@ -179,6 +195,7 @@ static void hours_are_read_as_they_were_written(void **state)
         assert_true(reads(&bytes, &read));
         assert_same(&read, &hours);
         add(&hours, START + i, i * 37 % 300 + 1);
+        hours_add_many(&hours, START + i, (uint64_t)i << 40);
     }
     for (; bytes.size > 0; bytes.size--) {
         struct buf cut = { .data = bytes.data, .size = bytes.size - 1 };
@@ -212,8 +229,9 @@ static void bytes_that_are_no_hours_are_refused(void **state)
     assert_false(reads_pairs(2, (const uint64_t[][2]){ { 10, 1 }, { 0, 1 } }, 2));
     assert_false(reads_pairs(1, (const uint64_t[][2]){ { 0, 1 } }, 1));
     assert_false(reads_pairs(1, (const uint64_t[][2]){ { 10, 0 } }, 1));
-    assert_false(reads_pairs(1, (const uint64_t[][2]){ { 10, UINT32_MAX + 1ull } }, 1));
-    assert_true(reads_pairs(1, (const uint64_t[][2]){ { UINT32_MAX, UINT32_MAX } }, 1));
+    assert_false(reads_pairs(1, (const uint64_t[][2]){ { 10, HOURS_COUNT_MAX + 1 } }, 1));
+    assert_true(reads_pairs(1, (const uint64_t[][2]){ { UINT32_MAX, HOURS_COUNT_MAX } }, 1));
+    assert_false(reads_pairs(2, (const uint64_t[][2]){ { 10, HOURS_COUNT_MAX }, { 1, 1 } }, 2));
     assert_false(reads_pairs(1, (const uint64_t[][2]){ { UINT32_MAX + 1ull, 1 } }, 1));
     assert_false(reads_pairs(2, (const uint64_t[][2]){ { UINT32_MAX, 1 }, { 1, 1 } }, 2));
     assert_false(reads_pairs(1, (const uint64_t[][2]){ { UINT64_MAX, 1 } }, 1));
@@ -228,6 +246,7 @@ int main(void)
         cmocka_unit_test(what_is_older_than_seven_days_is_forgotten),
         cmocka_unit_test(an_hour_never_falls_below_zero),
         cmocka_unit_test(every_hour_of_seven_days_has_room),
+        cmocka_unit_test(more_than_one_is_added_at_once),
         cmocka_unit_test(a_part_is_replaced_by_what_it_has_become),
         cmocka_unit_test(any_changes_come_to_what_they_say),
         cmocka_unit_test(hours_are_read_as_they_were_written),

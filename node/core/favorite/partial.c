@@ -121,6 +121,11 @@ err newest_find(struct state *state, uint32_t home, struct need *need, struct so
     return found == STATE_ABSENT ? ERR_OK : newest_row_decode(row_key_slice(&key), value, ret_dot);
 }
 
+uint64_t partial_max(uint32_t shard_count)
+{
+    return (uint64_t)INT64_MAX / (shard_count > 0 ? shard_count : 1);
+}
+
 uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_count)
 {
     uint8_t name[sizeof collection + TARGET_ID_MAX];

@@ -1,5 +1,6 @@
 /*
- * partial: how many edges of this shard lead to a target, and since which hours; and the note, for
+ * partial: how many edges of this shard lead to a target, or how much its players added to it in a
+ * counter (node/core/counter), and since which hours; and the note, for
  * the target's home, that this changed. The home of a target is the shard that adds up what all
  * shards say of it (node/core/top). Values that are no such row are ERR_CORRUPT.
  */
@@ -57,6 +58,8 @@ NODISCARD err newest_row_decode(struct slice key, struct slice value, struct sou
 NODISCARD err newest_find(struct state *state, uint32_t home, struct need *need,
                           struct source_dot *ret_dot);
 
+/* The most that one shard may say of a target, so that what all say comes to at most 2^63 - 1. */
+uint64_t partial_max(uint32_t shard_count);
 /* The shard that adds up what all shards say of a target. */
 uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_count);
 

@@ -285,6 +285,8 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_FAVORED:
     case TABLE_FAVORER:
     case TABLE_PARTIAL:
+    case TABLE_ADDED:
+    case TABLE_ADDER:
     case TABLE_CHANGED:
     case TABLE_EMPTIED:
     case TABLE_NEWEST:

@@ -1,4 +1,4 @@
-#include "node/core/repair/favorite_repair.h"
+#include "node/core/repair/counter_repair.h"
 
 #include "runtime/base/check.h"
 
@@ -181,31 +181,44 @@ static err count_rows(struct apply_context *context, const struct row_key *prefi
 static err count_own(struct making *m)
 {
     struct row_key prefix;
-    uint64_t edges, gone;
+    uint64_t edges, gone, targets;
 
     row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_EDGES);
     err e = count_rows(m->context, &prefix, NULL, &edges);
     row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_GONE);
     if (e == ERR_OK)
         e = count_rows(m->context, &prefix, NULL, &gone);
+    if (e == ERR_OK)
+        e = counter_count_targets(m->context, &m->edge, &targets);
     if (e != ERR_OK)
         return e;
-    const struct favorites_row own = { (uint32_t)edges, (uint32_t)gone };
+    /* The number is a collection's or a counter's: of the other kind there is none. */
+    const struct favorites_row own = { (uint32_t)(edges + targets), (uint32_t)gone };
 
-    m->repair->dropped = edges == 0 && gone == 0;
+    m->repair->dropped = own.edges == 0 && gone == 0;
     favorites_store(m->context, &m->edge, &own);
     return ERR_OK;
 }
 
+/* In which hours players added to a counter is known to its partial alone: one that is made again
+ * has none. */
 static err count_partial(struct making *m)
 {
     struct partial_row row = { 0 };
     struct row_key prefix;
+    uint64_t sum = 0;
 
     row_key_favorer_prefix(&prefix, m->edge.collection, m->edge.target);
     err e = count_rows(m->context, &prefix, &row.hours, &row.count);
+    if (e == ERR_OK)
+        e = counter_sum_up(m->context, &m->edge, &sum);
+    if (e == ERR_CORRUPT) {
+        m->repair->wants = "a target whose rows of table Q can be read: RepairRow mends those";
+        return ERR_OK;
+    }
     if (e != ERR_OK)
         return e;
+    row.count += sum;
     if (m->context->version < TOP_APPLY_VERSION)
         row.hours = (struct hours){ 0 };
     m->repair->dropped = row.count == 0;

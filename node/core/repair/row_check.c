@@ -5,7 +5,9 @@
 #include "idl/method.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/codec/json_canon.h"
+#include "node/core/counter/counter_row.h"
 #include "node/core/definition/collection.h"
+#include "node/core/definition/counter_rule.h"
 #include "node/core/definition/definition.h"
 #include "node/core/definition/player_rate.h"
 #include "node/core/favorite/favorite_row.h"
@@ -161,6 +163,11 @@ static bool check_definition(struct look *look)
 
 static bool check_collection(struct look *look)
 {
+    struct row_key counters;
+
+    row_key_names(&counters, ROW_NAMES_COUNTERS);
+    if (slice_equal(look->key, row_key_slice(&counters)))
+        return is(look, counter_names_are_sound(look->key, look->value), COUNTER_NAMES_DAMAGE);
     return is(look, collection_row_is_sound(look->key, look->value), COLLECTION_DAMAGE);
 }
 
@@ -217,6 +224,20 @@ static bool check_partial(struct look *look)
     struct partial_row row;
     return is(look, partial_row_decode(look->value, &row) == ERR_OK && has_favorite_key(look),
               PARTIAL_DAMAGE);
+}
+
+static bool check_added(struct look *look)
+{
+    struct added_row row;
+    return is(look, added_row_decode(look->value, &row) == ERR_OK && has_favorite_key(look),
+              ADDED_DAMAGE);
+}
+
+static bool check_adder(struct look *look)
+{
+    struct added_row row;
+    return is(look, added_row_decode(look->value, &row) == ERR_OK && has_favorite_key(look),
+              ADDER_DAMAGE);
 }
 
 static bool check_changed(struct look *look)

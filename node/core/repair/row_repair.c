@@ -12,7 +12,7 @@
 #include "node/core/handler/outcome_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
-#include "node/core/repair/favorite_repair.h"
+#include "node/core/repair/counter_repair.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
@@ -401,7 +401,8 @@ static err make_favorite(struct step *step)
 {
     struct favorite_repair repair;
 
-    err e = favorite_repair(step->context, step->key, &repair);
+    err e = step->key.data[0] == TABLE_ADDED ? counter_repair(step->context, step->key, &repair)
+                                             : favorite_repair(step->context, step->key, &repair);
     if (e != ERR_OK)
         return e;
     if (repair.wants != NULL)
@@ -441,6 +442,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_RATE: /* The player's windows begin again. */
         return (struct rule){ 3, drop };
     case TABLE_FAVORITE:
+    case TABLE_ADDED:
         return (struct rule){ 3, make_favorite };
     case TABLE_FAVORED:
         return (struct rule){ 4, make_favorite };
@@ -460,6 +462,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_RATE_RULES:
     case TABLE_FAVORER:
     case TABLE_PARTIAL:
+    case TABLE_ADDER:
     case TABLE_CHANGED:
     case TABLE_EMPTIED:
     case TABLE_NEWEST:
@@ -520,6 +523,8 @@ static bool is_known(const struct apply_context *context, struct slice key)
         return context->version >= FAVORITE_REPAIR_VERSION;
     case TABLE_RATE:
         return context->version >= RATE_APPLY_VERSION;
+    case TABLE_ADDED:
+        return context->version >= COUNTER_REPAIR_VERSION;
     default:
         return true;
     }

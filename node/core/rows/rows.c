@@ -100,10 +100,10 @@ void row_key_definition(struct row_key *key, uint64_t number)
     key_add_be(key, number, 8);
 }
 
-void row_key_collection(struct row_key *key)
+void row_key_names(struct row_key *key, enum row_names of)
 {
     key_begin(key, TABLE_COLLECTION);
-    key_add_be(key, 0, 1);
+    key_add_be(key, (uint8_t)of, 1);
 }
 
 void row_key_rate_rules(struct row_key *key)
@@ -168,6 +168,31 @@ void row_key_partial(struct row_key *key, uint64_t collection, struct slice targ
     key_begin(key, TABLE_PARTIAL);
     key_add_be(key, collection, 8);
     key_add(key, target);
+}
+
+void row_key_added_prefix(struct row_key *key, struct slice entity, uint64_t counter)
+{
+    key_begin(key, TABLE_ADDED);
+    key_add_entity(key, entity);
+    key_add_be(key, counter, 8);
+}
+
+void row_key_added_add(struct row_key *key, struct slice target)
+{
+    key_add(key, target);
+}
+
+void row_key_adder_prefix(struct row_key *key, uint64_t counter, struct slice target)
+{
+    key_begin(key, TABLE_ADDER);
+    key_add_be(key, counter, 8);
+    key_add(key, target);
+    key_add_be(key, 0, 1);
+}
+
+void row_key_adder_add(struct row_key *key, struct slice entity)
+{
+    key_add(key, entity);
 }
 
 void row_key_changed_prefix(struct row_key *key, uint32_t home)

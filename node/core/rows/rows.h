@@ -58,8 +58,13 @@ void row_key_txn(struct row_key *key, uint32_t destination, uint64_t seq);
 void row_key_receipt(struct row_key *key, struct slice receipt);
 /* 0: how far the shard has followed the definitions. */
 void row_key_definition(struct row_key *key, uint64_t number);
-/* Of collections, all of them. */
-void row_key_collection(struct row_key *key);
+/* Of collections, or of counters, all of them: their names. */
+enum row_names { ROW_NAMES_COLLECTIONS, ROW_NAMES_COUNTERS };
+void row_key_names(struct row_key *key, enum row_names of);
+static inline void row_key_collection(struct row_key *key)
+{
+    row_key_names(key, ROW_NAMES_COLLECTIONS);
+}
 /* Of rate rules, all of them. */
 void row_key_rate_rules(struct row_key *key);
 /* How often an entity changed a subject lately: the number of that one's definition. */
@@ -79,6 +84,12 @@ void row_key_favored_add(struct row_key *key, char part, uint64_t at_ms, struct 
 void row_key_favorer_prefix(struct row_key *key, uint64_t collection, struct slice target);
 void row_key_favorer_add(struct row_key *key, struct slice entity);
 void row_key_partial(struct row_key *key, uint64_t collection, struct slice target);
+/* What a player added to targets, in the order of these, shares this prefix; the target follows. */
+void row_key_added_prefix(struct row_key *key, struct slice entity, uint64_t counter);
+void row_key_added_add(struct row_key *key, struct slice target);
+/* Who added to a target shares this prefix; the entity follows. */
+void row_key_adder_prefix(struct row_key *key, uint64_t counter, struct slice target);
+void row_key_adder_add(struct row_key *key, struct slice entity);
 /* Notes that a partial changed, for its home: all for that home share the prefix, then come an
  * entry's epoch and counter, then what changed. */
 void row_key_changed_prefix(struct row_key *key, uint32_t home);

@@ -56,7 +56,7 @@
     X(RECEIPT,     receipt,     'R', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* number (u64 big-endian) -> definition; 0: how far the shard has followed. */ \
     X(DEFINITION,  definition,  'd', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
-    /* 0 -> names and numbers of all collections. */ \
+    /* 0, or 1 -> names and numbers of all collections, or of all counters. */ \
     X(COLLECTION,  collection,  'C', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* 0 -> all rate rules, by subject. */ \
     X(RATE_RULES,  rate_rules,  'M', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
@@ -70,8 +70,12 @@
     X(FAVORED,     favored,     'g', FIRST,  TEXT, ENTITY, NO,  USE,    LOAD,   ROWS) \
     /* collection, target, 0, entity -> since when. */ \
     X(FAVORER,     favorer,     'G', NONE,   NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
-    /* collection, target -> how many edges of this shard lead to it, and since which hours. */ \
+    /* collection, or counter, target -> how many edges of this shard lead to it, or how much was added, and since which hours. */ \
     X(PARTIAL,     partial,     'P', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* entity, 0, counter (u64 big-endian), target -> what the player added to it in all, and when last. */ \
+    X(ADDED,       added,       'J', FIRST,  TEXT, ENTITY, NO,  USE,    LOAD,   ROWS) \
+    /* counter, target, 0, entity -> the same. */ \
+    X(ADDER,       adder,       'Q', NONE,   NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
     /* home (u16 big-endian), epoch, counter, collection, target: that partial changed then. */ \
     X(CHANGED,     changed,     'H', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* home (u16 big-endian) -> when any partial of that home's targets changed last. */ \

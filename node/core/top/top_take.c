@@ -25,6 +25,7 @@ static err check_part(struct check_context *context, const pulled_part *part, co
                              part->source);
     while (pull_item_next(&reader, &item)) {
         (*items)++;
+        reader.bad |= item.count > partial_max(context->shard_count);
         reader.bad |=
             target_home(item.collection, item.target, context->shard_count) != context->shard;
     }

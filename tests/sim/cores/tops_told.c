@@ -54,10 +54,10 @@ static bool next_changed(const struct tops *t, uint32_t source, uint32_t home,
 }
 
 /* Of the hours that a week still holds, how many edges were made in each. */
-static uint32_t hours_since(const struct hour_count *list, uint32_t count, uint32_t first,
+static uint64_t hours_since(const struct hour_count *list, uint32_t count, uint32_t first,
                             uint32_t hour)
 {
-    uint32_t sum = 0;
+    uint64_t sum = 0;
 
     for (uint32_t i = 0; i < count; i++)
         sum += list[i].hour >= first && list[i].hour == hour ? list[i].count : 0;

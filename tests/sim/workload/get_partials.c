@@ -1,5 +1,6 @@
 /* GetPartials: how many edges of one shard lead to each target. */
 #include "holdfast/internal/v1/node.pb-c.h"
+#include "tests/sim/counter.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/workload.h"
 
@@ -18,7 +19,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     targets[0] = favorite_target(op);
     targets[1] = favorite_target(&other);
     request.shard = op->player;
-    request.collection = favorite_collection(op);
+    request.is_counter = counter_is_asked(op);
+    request.collection = request.is_counter ? counter_name(op) : favorite_collection(op);
     request.target_ids = targets;
     request.n_target_ids = 2;
     request_pack(&request.base, out);

@@ -1,5 +1,6 @@
 /* GetShardTop: the highest totals of the targets of one home. */
 #include "holdfast/internal/v1/node.pb-c.h"
+#include "tests/sim/counter.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/top.h"
 #include "tests/sim/workload.h"
@@ -18,7 +19,8 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
     (void)sim;
     (void)parts;
     request.shard = op->player;
-    request.collection = favorite_collection(op);
+    request.is_counter = counter_is_asked(op);
+    request.collection = request.is_counter ? counter_name(op) : favorite_collection(op);
     request.window = windows[op->target];
     request.limit = 1 + op->mode % FAVORITE_TARGETS;
     request_pack(&request.base, out);

@@ -1,0 +1,119 @@
+#include "node/core/repair/counter_repair.h"
+
+#include "node/core/favorite/favorite.h"
+
+#define COUNT_PAGE 1000u
+
+static err drop(struct apply_context *context, struct slice key, struct favorite_repair *repair)
+{
+    state_delete(context->state, key);
+    repair->dropped = true;
+    return ERR_OK;
+}
+
+/* With the player's row goes one of its targets. */
+static err drop_added(struct apply_context *context, struct slice key,
+                      const struct favorite_key *of, struct favorite_repair *repair)
+{
+    struct favorites_row own;
+
+    err e = favorites_find(context->state, of, context->need, &own);
+    if (e == ERR_NEED)
+        return e;
+    if (e == ERR_OK && own.edges > 0) {
+        own.edges--;
+        favorites_store(context, of, &own);
+    }
+    return drop(context, key, repair);
+}
+
+err counter_repair(struct apply_context *context, struct slice key,
+                   struct favorite_repair *ret_repair)
+{
+    bool of_player = key.data[0] == TABLE_ADDED;
+    struct favorite_key of;
+    struct added_row row;
+
+    *ret_repair = (struct favorite_repair){ 0 };
+    if (favorite_key_parse(key, &of) != ERR_OK)
+        return drop(context, key, ret_repair);
+    err e = of_player ? adder_find(context->state, &of, context->need, &row)
+                      : added_find(context->state, &of, context->need, &row);
+    if (e == ERR_CORRUPT && of_player) {
+        ret_repair->wants = "a row whose twin of table Q is not unreadable, too: RepairRow of that "
+                            "comes first";
+        return ERR_OK;
+    }
+    if (e == ERR_NEED)
+        return e;
+    if (e != ERR_OK || row.value == 0) /* Of what neither says, nothing can be made. */
+        return of_player ? drop_added(context, key, &of, ret_repair)
+                         : drop(context, key, ret_repair);
+    buf_clear(context->scratch);
+    added_row_encode(&row, context->scratch);
+    state_put(context->state, key, buf_slice(context->scratch));
+    return ERR_OK;
+}
+
+/* ---- sums ---- */
+struct summing {
+    struct arena *arena;
+    uint64_t count, sum;
+    struct slice last;
+    bool unreadable;
+};
+
+static bool take_row(void *user, struct slice key, struct slice value)
+{
+    struct summing *summing = user;
+    struct added_row row = { 0 };
+
+    summing->unreadable |= added_row_decode(value, &row) != ERR_OK;
+    summing->sum += (uint64_t)row.value;
+    summing->count++;
+    summing->last = arena_copy(summing->arena, key);
+    return true;
+}
+
+static err sum_rows(struct apply_context *context, const struct row_key *prefix,
+                    struct summing *summing)
+{
+    uint64_t before;
+
+    *summing = (struct summing){ .arena = context->arena };
+    do {
+        const struct state_range range = {
+            .prefix = row_key_slice(prefix),
+            .after = summing->last,
+            .limit = COUNT_PAGE,
+        };
+        before = summing->count;
+        err e = state_range_visit(context->state, &range, context->need, take_row, summing);
+        if (e != ERR_OK)
+            return e;
+    } while (summing->count == before + COUNT_PAGE);
+    return ERR_OK;
+}
+
+err counter_count_targets(struct apply_context *context, const struct favorite_key *of,
+                          uint64_t *ret_count)
+{
+    struct summing summing;
+    struct row_key prefix;
+
+    row_key_added_prefix(&prefix, of->entity, of->collection);
+    err e = sum_rows(context, &prefix, &summing);
+    *ret_count = summing.count;
+    return e;
+}
+
+err counter_sum_up(struct apply_context *context, const struct favorite_key *of, uint64_t *ret_sum)
+{
+    struct summing summing;
+    struct row_key prefix;
+
+    row_key_adder_prefix(&prefix, of->collection, of->target);
+    err e = sum_rows(context, &prefix, &summing);
+    *ret_sum = summing.sum;
+    return e == ERR_OK && summing.unreadable ? ERR_CORRUPT : e;
+}
