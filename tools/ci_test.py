@@ -127,7 +127,7 @@ class Meanwhile(unittest.TestCase):
         for preset in ("release", "clang", "asan", "sim", "tsan"):
             self.assertIn(f"--build --preset {preset}", called)
         for section in ("== style", "== tests of the release build", "== builds", "== building asan",
-                        "address and undefined-behaviour", "simulator", "thread sanitizer"):
+                        "address and undefined-behaviour", "simulator", "== threads"):
             self.assertIn(section, said)
 
     def test_each_program_that_fails_fails_the_run_and_is_heard(self):

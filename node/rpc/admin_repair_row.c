@@ -266,7 +266,7 @@ static err make_again(struct apply_context *context, const struct row_key *key,
 static err edges_make_again(struct apply_context *context, const struct row_key *key,
                             Holdfast__V1__RepairRowResponse *response)
 {
-    struct favorite_repair repair;
+    struct edge_repair repair;
 
     err e = is_of_totals(key)              ? top_repair(context, row_key_slice(key), &repair)
             : key->bytes[0] == TABLE_ADDER ? counter_repair(context, row_key_slice(key), &repair)

@@ -303,57 +303,45 @@ static void carry_twice(struct world *w)
     }
 }
 
-/* Something in every table of ann's, and of the home shard; some of it on its way. */
+#define DEFINED 4u
+
 /* In every shard; spans that begin at 0 are taken in wherever the shard stands. */
 static void define(struct world *w, uint64_t revision)
 {
-    Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
-    Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
-    Holdfast__Internal__V1__Defined likes = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
-    Holdfast__Internal__V1__Defined calm = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
-    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
-    Holdfast__V1__DefinitionBody edges = HOLDFAST__V1__DEFINITION_BODY__INIT;
-    Holdfast__V1__DefinitionBody rated = HOLDFAST__V1__DEFINITION_BODY__INIT;
-    Holdfast__V1__RateRuleBody rate = HOLDFAST__V1__RATE_RULE_BODY__INIT;
+    static const char *const names[DEFINED] = { "pearls", "favorites", "calm", "plays" };
     Holdfast__V1__CurrencyBody currency = HOLDFAST__V1__CURRENCY_BODY__INIT;
     Holdfast__V1__CollectionBody collection = HOLDFAST__V1__COLLECTION_BODY__INIT;
-    Holdfast__Internal__V1__Defined plays = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
-    Holdfast__V1__DefinitionBody counts = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__RateRuleBody rate = HOLDFAST__V1__RATE_RULE_BODY__INIT;
     Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
-    Holdfast__Internal__V1__Defined *list[] = { &given, &likes, &calm, &plays };
+    Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
+    Holdfast__Internal__V1__Defined given[DEFINED], *list[DEFINED];
+    Holdfast__V1__DefinitionBody bodies[DEFINED];
 
-    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
-    body.currency = &currency;
-    given.number = 1;
-    given.version = given.revision = revision;
-    given.name = text_lend("pearls");
-    given.body = &body;
+    for (uint32_t i = 0; i < DEFINED; i++) {
+        holdfast__internal__v1__defined__init(&given[i]);
+        holdfast__v1__definition_body__init(&bodies[i]);
+        given[i].number = i + 1;
+        given[i].version = given[i].revision = revision;
+        given[i].name = text_lend(names[i]);
+        given[i].body = &bodies[i];
+        list[i] = &given[i];
+    }
+    bodies[0].kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
+    bodies[0].currency = &currency;
     collection.conflict_policy = HOLDFAST__V1__CONFLICT_POLICY__CONFLICT_POLICY_HIGHEST_VERSION;
-    edges.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
-    edges.collection = &collection;
-    likes.number = 2;
-    likes.version = likes.revision = revision;
-    likes.name = text_lend("favorites");
-    likes.body = &edges;
-    rate.subject = likes.name;
+    bodies[1].kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
+    bodies[1].collection = &collection;
+    rate.subject = given[1].name;
     rate.limit = 1000;
     rate.period_ms = 60000;
-    rated.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE;
-    rated.rate_rule = &rate;
-    calm.number = 3;
-    calm.version = calm.revision = revision;
-    calm.name = text_lend("calm");
-    calm.body = &rated;
-    counts.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
-    counts.counter = &counter;
-    plays.number = 4;
-    plays.version = plays.revision = revision;
-    plays.name = text_lend("plays");
-    plays.body = &counts;
+    bodies[2].kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE;
+    bodies[2].rate_rule = &rate;
+    bodies[3].kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
+    bodies[3].counter = &counter;
     request.generation = 1;
     request.to_revision = revision;
     request.last = true;
-    request.n_definitions = 3;
+    request.n_definitions = DEFINED;
     request.definitions = list;
     for (uint32_t shard = 0; shard < FIXTURE_SHARDS; shard++)
         assert_non_null(fixture_mutate(on(w, shard), METHOD_DEFINE, &request.base));

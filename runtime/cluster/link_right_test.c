@@ -36,6 +36,7 @@ static unsigned wanted_at_node(const struct method_info *method)
         "MailboxService/DeliverToPlayer", "NodeService/ListNodeIncidents",
         "NodeService/GetNodeLoad",        "NodeService/GetPartials",
         "NodeService/GetShardTop",        "NodeService/ListShardEvents",
+        "NodeService/ListEventNews",
     };
     static const char *const of_both[] = { "NodeService/GetNodeStatus", "NodeService/ApplyPolicy" };
     static const char *const of_coordinators[] = {

@@ -128,7 +128,7 @@ void link_lose(struct link *link, enum link_close_reason reason, const char *tex
         link_bury(link);
 }
 
-void link_append(struct link *link, const struct frame *frame)
+static void append(struct link *link, const struct frame *frame)
 {
     enum out_lane lane = out_queue_lane(&link->out, frame->kind, frame->body.size);
     size_t size = out_queue_push(&link->out, frame);
@@ -154,7 +154,7 @@ static void send_hello(struct link *link)
 
     hello_encode(&body, &link->hub->self);
     frame.body = buf_slice(&body);
-    link_append(link, &frame);
+    append(link, &frame);
     buf_deinit(&body);
 }
 
@@ -162,7 +162,7 @@ void link_send_ping(struct link *link)
 {
     struct frame ping = { .kind = FRAME_PING };
 
-    link_append(link, &ping);
+    append(link, &ping);
 }
 
 void link_greet(struct link *link, struct wire *wire)
@@ -389,7 +389,7 @@ err link_send(struct link *link, const struct frame *frame)
             return ERR_FULL;
         }
     }
-    link_append(link, frame);
+    append(link, frame);
     return ERR_OK;
 }
 
@@ -474,6 +474,64 @@ static bool forbid(struct link *link, const struct frame *frame)
     return true;
 }
 
+static void take_response(struct link *link)
+{
+    if (link->outstanding > link->held)
+        link->outstanding--;
+    if (link->held > 0) {
+        link->urgent = true;
+        link_mark_dirty(link);
+    }
+}
+
+/* New credit for the peer, now and then: what it sent was taken, with all that came of it. */
+static void give_credit(struct link *link)
+{
+    if (link->parts_taken < OUT_CREDIT_BYTES / 2)
+        return;
+    append(link, &(struct frame){ .kind = FRAME_CREDIT, .request_id = link->parts_taken });
+    link->parts_taken = 0;
+}
+
+/* The next bytes of the peer's large answers. */
+static void take_part(struct link *link, struct slice bytes)
+{
+    uint64_t wire_count = link->wire_count;
+    struct frame frame;
+    err e = ERR_OK;
+
+    link->parts_taken += bytes.size;
+    if (link->parts_taken > OUT_CREDIT_BYTES) {
+        link_lose(link, LINK_CLOSED_ERROR, "more parts than there is credit for");
+        return;
+    }
+    memcpy(frame_decoder_reserve(&link->parts, bytes.size), bytes.data, bytes.size);
+    frame_decoder_commit(&link->parts, bytes.size);
+    while (e == ERR_OK) {
+        e = frame_decoder_next(&link->parts, &frame);
+        if (e == ERR_OK && frame.kind != FRAME_RESPONSE) {
+            link_lose(link, LINK_CLOSED_ERROR, "a part of what is no response");
+        } else if (e == ERR_OK) {
+            link->hub->stats.frames_in++;
+            take_response(link);
+            link->handlers.frame(link->handlers.user, link, &frame);
+        } else if (e != ERR_NEED) {
+            link_lose(link, LINK_CLOSED_ERROR, link->parts.error);
+        }
+        if (link->wire_count != wire_count || link->state != LINK_READY)
+            return;
+    }
+    give_credit(link);
+}
+
+static void take_credit(struct link *link, uint64_t bytes)
+{
+    if (!out_queue_credit(&link->out, bytes))
+        link_lose(link, LINK_CLOSED_ERROR, "more credit than there were parts");
+    else if (link_queued_bytes(link) > 0)
+        link_mark_dirty(link);
+}
+
 static void take_frame(struct link *link, const struct frame *frame)
 {
     struct frame pong = { .kind = FRAME_PONG };
@@ -484,7 +542,7 @@ static void take_frame(struct link *link, const struct frame *frame)
         return;
     }
     if (link->state == LINK_DRAINING && frame->kind == FRAME_CREDIT)
-        link_take_credit(link, frame->request_id);
+        take_credit(link, frame->request_id);
     if (link->state != LINK_READY)
         return;
     switch (frame->kind) {
@@ -492,18 +550,18 @@ static void take_frame(struct link *link, const struct frame *frame)
         link_lose(link, LINK_CLOSED_ERROR, "a second HELLO");
         break;
     case FRAME_PING:
-        link_append(link, &pong);
+        append(link, &pong);
         break;
     case FRAME_PONG:
         break;
     case FRAME_PART:
-        link_take_part(link, frame->body);
+        take_part(link, frame->body);
         break;
     case FRAME_CREDIT:
-        link_take_credit(link, frame->request_id);
+        take_credit(link, frame->request_id);
         break;
     case FRAME_RESPONSE:
-        link_take_response(link);
+        take_response(link);
         /* fall through */
     default:
         if (!forbid(link, frame))

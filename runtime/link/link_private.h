@@ -151,17 +151,6 @@ void link_flush(struct link *link);
 size_t link_queued_bytes(const struct link *link);
 extern const struct wire_events link_wire_events;
 
-/* Puts the frame into the output. */
-void link_append(struct link *link, const struct frame *frame);
-
-/* ---- link_parts.c ---- */
-/* A response came. */
-void link_take_response(struct link *link);
-/* The next bytes of the peer's large answers. */
-void link_take_part(struct link *link, struct slice bytes);
-/* It takes so many more of ours. */
-void link_take_credit(struct link *link, uint64_t bytes);
-
 /* ---- link_hello.c ---- */
 /* HELLO came: whether it is admitted, and if not, what is said to whom. */
 struct link_verdict {

@@ -47,7 +47,7 @@ static void look_at_forbidden(struct sim *sim)
 {
 #define SIM_FIELD(name)                                                                            \
     if (sim->counts.name > 0 && strcmp(sim->switches.forbidden, #name) == 0)                       \
-        sim_fail(sim, 0, "forbidden: " #name);
+        sim_fail(sim, sim->told_shard, "forbidden: " #name);
     SIM_REACH(SIM_FIELD)
     SIM_FAULTS(SIM_FIELD)
 #undef SIM_FIELD

@@ -129,6 +129,12 @@ static void say_answer(const struct sim *sim, const struct sim_op *op, uint32_t 
                 sim->player_shard[op->player], method, op->id, op->player, answer);
 }
 
+static uint32_t shard_of_op(const struct sim *sim, const struct sim_op *op)
+{
+    return method_find(op->method)->route == METHOD_SHARD ? op->player
+                                                          : sim->player_shard[op->player];
+}
+
 static void on_answer(struct sim *sim, const struct sim_event *event)
 {
     struct sim_op *op = &sim->ops[event->number];
@@ -138,6 +144,7 @@ static void on_answer(struct sim *sim, const struct sim_event *event)
     if (op->call != event->from)
         return;
     op->call = 0;
+    sim->told_shard = shard_of_op(sim, op);
     say_answer(sim, op, code);
     if (code == 0)
         take_ok(sim, op, body);

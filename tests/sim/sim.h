@@ -458,6 +458,7 @@ struct sim {
     struct sim_counts counts;
     struct hash128 digest; /* Of every event. */
     uint32_t failed_shard;
+    uint32_t told_shard;          /* Of which a server was told something last. */
     char failure[SIM_TEXT_BYTES]; /* Empty: nothing is broken. */
 };
 

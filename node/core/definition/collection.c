@@ -54,15 +54,6 @@ bool collection_row_is_sound(struct slice key, struct slice value)
     return name_row_is_sound(&collections, key, value);
 }
 
-err collection_find(struct state *state, struct arena *arena, struct need *need, struct slice name,
-                    struct collection *ret_collection)
-{
-    struct named named = { .name = name };
-
-    err e = name_find(state, arena, need, &collections, &named);
-    return told(e, &named, ret_collection);
-}
-
 err collection_read(struct read_context *context, const char *given,
                     struct collection *ret_collection)
 {

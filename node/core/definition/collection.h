@@ -25,10 +25,7 @@ struct slice collection_name(const char *given);
 /* Before the log: INVALID_ARGUMENT, `field`, if the name could be none; NOT_FOUND if there is none
  * for sure. Whether there is one is said again at apply. */
 NODISCARD err collection_check(struct check_context *context, const char *given);
-/* ERR_NEED. ERR_NOT_FOUND: there is none of that name. */
-NODISCARD err collection_find(struct state *state, struct arena *arena, struct need *need,
-                              struct slice name, struct collection *ret_collection);
-/* The same; refuses with NOT_FOUND, ERR_CONFLICT, and says which name is near. */
+/* ERR_NEED. Refuses with NOT_FOUND, ERR_CONFLICT, and says which name is near. */
 NODISCARD err collection_read(struct read_context *context, const char *given,
                               struct collection *ret_collection);
 NODISCARD err collection_get(struct apply_context *context, const char *given,

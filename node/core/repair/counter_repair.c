@@ -4,16 +4,9 @@
 
 #define COUNT_PAGE 1000u
 
-static err drop(struct apply_context *context, struct slice key, struct favorite_repair *repair)
-{
-    state_delete(context->state, key);
-    repair->dropped = true;
-    return ERR_OK;
-}
-
 /* With the player's row goes one of its targets. */
 static err drop_added(struct apply_context *context, struct slice key,
-                      const struct favorite_key *of, struct favorite_repair *repair)
+                      const struct favorite_key *of, struct edge_repair *repair)
 {
     struct favorites_row own;
 
@@ -24,19 +17,18 @@ static err drop_added(struct apply_context *context, struct slice key,
         own.edges--;
         favorites_store(context, of, &own);
     }
-    return drop(context, key, repair);
+    return edge_repair_drop(context, key, repair);
 }
 
-err counter_repair(struct apply_context *context, struct slice key,
-                   struct favorite_repair *ret_repair)
+err counter_repair(struct apply_context *context, struct slice key, struct edge_repair *ret_repair)
 {
     bool of_player = key.data[0] == TABLE_ADDED;
     struct favorite_key of;
     struct added_row row;
 
-    *ret_repair = (struct favorite_repair){ 0 };
+    *ret_repair = (struct edge_repair){ 0 };
     if (favorite_key_parse(key, &of) != ERR_OK)
-        return drop(context, key, ret_repair);
+        return edge_repair_drop(context, key, ret_repair);
     err e = of_player ? adder_find(context->state, &of, context->need, &row)
                       : added_find(context->state, &of, context->need, &row);
     if (e == ERR_CORRUPT && of_player) {
@@ -48,7 +40,7 @@ err counter_repair(struct apply_context *context, struct slice key,
         return e;
     if (e != ERR_OK || row.value == 0) /* Of what neither says, nothing can be made. */
         return of_player ? drop_added(context, key, &of, ret_repair)
-                         : drop(context, key, ret_repair);
+                         : edge_repair_drop(context, key, ret_repair);
     buf_clear(context->scratch);
     added_row_encode(&row, context->scratch);
     state_put(context->state, key, buf_slice(context->scratch));

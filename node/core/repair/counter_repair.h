@@ -6,13 +6,13 @@
 #define NODE_CORE_REPAIR_COUNTER_REPAIR_H
 
 #include "node/core/counter/counter.h"
-#include "node/core/repair/favorite_repair.h"
+#include "node/core/repair/edge_repair.h"
 
 #define COUNTER_REPAIR_VERSION COUNTER_APPLY_VERSION
 
 /* A row of TABLE_ADDED or _ADDER. ERR_NEED. */
 NODISCARD err counter_repair(struct apply_context *context, struct slice key,
-                             struct favorite_repair *ret_repair);
+                             struct edge_repair *ret_repair);
 
 /* To how many targets a player added, by their rows, whether or not these can be read. ERR_NEED. */
 NODISCARD err counter_count_targets(struct apply_context *context, const struct favorite_key *of,

@@ -1,5 +1,6 @@
-#include "node/core/repair/counter_repair.h"
+#include "node/core/repair/favorite_repair.h"
 
+#include "node/core/repair/counter_repair.h"
 #include "runtime/base/check.h"
 
 #define COUNT_PAGE 1000u
@@ -9,7 +10,7 @@ struct making {
     struct apply_context *context;
     struct slice key;
     struct favorite_key edge;
-    struct favorite_repair *repair;
+    struct edge_repair *repair;
 };
 
 static err drop(struct making *m)
@@ -226,12 +227,11 @@ static err count_partial(struct making *m)
     return ERR_OK;
 }
 
-err favorite_repair(struct apply_context *context, struct slice key,
-                    struct favorite_repair *ret_repair)
+err favorite_repair(struct apply_context *context, struct slice key, struct edge_repair *ret_repair)
 {
     struct making m = { .context = context, .key = key, .repair = ret_repair };
 
-    *ret_repair = (struct favorite_repair){ 0 };
+    *ret_repair = (struct edge_repair){ 0 };
     if (favorite_key_parse(key, &m.edge) != ERR_OK)
         return drop(&m);
     switch ((int)key.data[0]) {

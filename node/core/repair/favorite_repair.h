@@ -6,16 +6,12 @@
 #define NODE_CORE_REPAIR_FAVORITE_REPAIR_H
 
 #include "node/core/favorite/favorite.h"
+#include "node/core/repair/edge_repair.h"
 
 #define FAVORITE_REPAIR_VERSION FAVORITE_APPLY_VERSION
 
-struct favorite_repair {
-    bool dropped;      /* Set: there is nothing that it could be of. */
-    const char *wants; /* Set, and nothing was changed: what it takes. */
-};
-
 /* A row of TABLE_FAVORITE, _FAVORITES, _FAVORED, _FAVORER or _PARTIAL. ERR_NEED. */
 NODISCARD err favorite_repair(struct apply_context *context, struct slice key,
-                              struct favorite_repair *ret_repair);
+                              struct edge_repair *ret_repair);
 
 #endif

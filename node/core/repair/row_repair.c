@@ -13,6 +13,7 @@
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
 #include "node/core/repair/counter_repair.h"
+#include "node/core/repair/favorite_repair.h"
 #include "node/core/repair/row_check.h"
 #include "node/core/transaction/txn_row.h"
 #include "runtime/base/check.h"
@@ -399,7 +400,7 @@ static err give_up_intent(struct step *step)
 
 static err make_favorite(struct step *step)
 {
-    struct favorite_repair repair;
+    struct edge_repair repair;
 
     err e = step->key.data[0] == TABLE_ADDED ? counter_repair(step->context, step->key, &repair)
                                              : favorite_repair(step->context, step->key, &repair);

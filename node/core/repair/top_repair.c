@@ -4,13 +4,6 @@
 
 #define SHARES_MAX (UINT16_MAX + 1u)
 
-static err drop(struct apply_context *context, struct slice key, struct favorite_repair *repair)
-{
-    state_delete(context->state, key);
-    repair->dropped = true;
-    return ERR_OK;
-}
-
 /* All of the source is pulled again. */
 static err pull_again(struct apply_context *context, uint32_t source)
 {
@@ -21,15 +14,14 @@ static err pull_again(struct apply_context *context, uint32_t source)
     return ERR_OK;
 }
 
-static err make_note(struct apply_context *context, struct slice key,
-                     struct favorite_repair *repair)
+static err make_note(struct apply_context *context, struct slice key, struct edge_repair *repair)
 {
     const uint8_t sound = CHANGED_ROW_VALUE;
     struct changed_row note;
     struct partial_row row;
 
     if (changed_row_decode(key, (struct slice){ &sound, 1 }, &note) != ERR_OK)
-        return drop(context, key, repair);
+        return edge_repair_drop(context, key, repair);
     const struct favorite_key edge = { .collection = note.collection, .target = note.target };
     err e = partial_find(context->state, &edge, context->need, &row);
     if (e == ERR_NEED)
@@ -37,14 +29,13 @@ static err make_note(struct apply_context *context, struct slice key,
     bool emptied = key.data[0] == TABLE_EMPTIED;
     if (e != ERR_OK || memcmp(&row.changed, &note.dot, sizeof note.dot) != 0 ||
         (emptied && row.count > 0))
-        return drop(context, key, repair);
+        return edge_repair_drop(context, key, repair);
     state_put(context->state, key, (struct slice){ &sound, 1 });
     return ERR_OK;
 }
 
 /* The note that is the newest may be of any dot up to this entry's: homes look, and find it. */
-static err make_newest(struct apply_context *context, struct slice key,
-                       struct favorite_repair *repair)
+static err make_newest(struct apply_context *context, struct slice key, struct edge_repair *repair)
 {
     struct source_dot dot = { context->dot.epoch, context->dot.counter };
     struct source_dot unused;
@@ -52,7 +43,7 @@ static err make_newest(struct apply_context *context, struct slice key,
     buf_clear(context->scratch);
     newest_row_encode(dot, context->scratch);
     if (newest_row_decode(key, buf_slice(context->scratch), &unused) != ERR_OK)
-        return drop(context, key, repair);
+        return edge_repair_drop(context, key, repair);
     state_put(context->state, key, buf_slice(context->scratch));
     return ERR_OK;
 }
@@ -82,7 +73,7 @@ static bool add_share(void *user, struct slice key, struct slice value)
 
 /* The sum of all shares but the one under `leave_out`. */
 static err sum_up(struct apply_context *context, const struct top_key *of, struct slice leave_out,
-                  struct favorite_repair *repair)
+                  struct edge_repair *repair)
 {
     struct tally_row row = { 0 }, was;
     struct adding adding = { .row = &row, .leave_out = leave_out };
@@ -106,17 +97,17 @@ static err sum_up(struct apply_context *context, const struct top_key *of, struc
 }
 
 static err drop_share(struct apply_context *context, struct slice key, const struct top_key *of,
-                      struct favorite_repair *repair)
+                      struct edge_repair *repair)
 {
     err e = sum_up(context, of, key, repair);
     if (e != ERR_OK || repair->wants != NULL)
         return e;
     e = pull_again(context, of->source);
-    return e == ERR_OK ? drop(context, key, repair) : e;
+    return e == ERR_OK ? edge_repair_drop(context, key, repair) : e;
 }
 
 static err make_place(struct apply_context *context, struct slice key, const struct top_key *of,
-                      struct favorite_repair *repair)
+                      struct edge_repair *repair)
 {
     struct tally_row row;
 
@@ -127,24 +118,24 @@ static err make_place(struct apply_context *context, struct slice key, const str
                       : of->window == TOP_DAY ? row.day
                                               : row.week;
     if (e != ERR_OK || stands != of->count)
-        return drop(context, key, repair);
+        return edge_repair_drop(context, key, repair);
     buf_clear(context->scratch);
     rank_row_encode(context->scratch);
     state_put(context->state, key, buf_slice(context->scratch));
     return ERR_OK;
 }
 
-err top_repair(struct apply_context *context, struct slice key, struct favorite_repair *ret_repair)
+err top_repair(struct apply_context *context, struct slice key, struct edge_repair *ret_repair)
 {
     struct top_key of;
 
-    *ret_repair = (struct favorite_repair){ 0 };
+    *ret_repair = (struct edge_repair){ 0 };
     if (key.data[0] == TABLE_CHANGED || key.data[0] == TABLE_EMPTIED)
         return make_note(context, key, ret_repair);
     if (key.data[0] == TABLE_NEWEST)
         return make_newest(context, key, ret_repair);
     if (key.data[0] == TABLE_PULLED || top_key_parse(key, &of) != ERR_OK)
-        return drop(context, key, ret_repair);
+        return edge_repair_drop(context, key, ret_repair);
     if (key.data[0] == TABLE_SHARE)
         return drop_share(context, key, &of, ret_repair);
     if (key.data[0] == TABLE_TALLY)

@@ -6,13 +6,13 @@
 #ifndef NODE_CORE_REPAIR_TOP_REPAIR_H
 #define NODE_CORE_REPAIR_TOP_REPAIR_H
 
-#include "node/core/repair/favorite_repair.h"
+#include "node/core/repair/edge_repair.h"
 #include "node/core/top/top.h"
 
 #define TOP_REPAIR_VERSION TOP_APPLY_VERSION
 
 /* A row of TABLE_CHANGED, _EMPTIED, _NEWEST, _PULLED, _SHARE, _TALLY or _RANK. ERR_NEED. */
 NODISCARD err top_repair(struct apply_context *context, struct slice key,
-                         struct favorite_repair *ret_repair);
+                         struct edge_repair *ret_repair);
 
 #endif

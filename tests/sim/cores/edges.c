@@ -22,6 +22,7 @@
 #define VER_MAX   9007199254740991ull
 #define NAMES     2u
 #define LIVES     10u
+#define HASTE     900u /* The number of the first rate rule. */
 #define TURNS     160u
 #define CALLS     48u
 #define PAGES_MAX 1200u
@@ -129,6 +130,14 @@ static void define(struct edges_world *w, uint32_t name)
     };
     fixture_define(&w->f, &collection);
     w->now[name] = deletes ? NULL : life;
+}
+
+/* Edges change as often as they like here: what rate rules let pass is judged in clusters. */
+static void hasten(struct edges_world *w, uint32_t name)
+{
+    fixture_define_rate(&w->f, &(struct fixture_rate_rule){ HASTE + name, ++w->revision,
+                                                            name == 0 ? "haste" : "hurry",
+                                                            names[name], 1000000, 1000, false });
 }
 
 /* ---- calls ---- */
@@ -734,8 +743,10 @@ void room_edges(struct rsim *sim)
     fixture_init_shard(&w->f, (uint32_t)rsim_between(sim, 0, 3), 4);
     name_targets(w);
     tell_list(w);
-    for (uint32_t i = 0; i < NAMES; i++)
+    for (uint32_t i = 0; i < NAMES; i++) {
         define(w, i);
+        hasten(w, i);
+    }
     if (w->target_count == TARGETS)
         crowd(w);
     for (uint32_t i = 0; i < TURNS; i++)

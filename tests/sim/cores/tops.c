@@ -18,6 +18,7 @@
 #define CALLS_MAX  4096u
 #define ROUNDS_END 16u
 #define START_HOUR 486200u
+#define HASTE      900u /* The number of the first rate rule. */
 
 const char *const tops_collections[TOPS_COLLECTIONS] = { "favorites", "likes" };
 
@@ -387,12 +388,19 @@ static void come_to_rest(struct tops *t)
     PROMISE(t->sim, puller_behind_ms(t->pullers[1], t->now_ms) == 0, "a node without homes");
 }
 
+/* Edges change as often as they like here: what rate rules let pass is judged in clusters. */
 static void define_all(struct tops *t, uint32_t shard)
 {
     for (uint32_t c = 0; c < TOPS_COLLECTIONS; c++) {
-        const struct fixture_collection collection = { tops_number(c), 10 + c, tops_collections[c],
-                                                       POLICY_LAST,    0,      false };
+        const struct fixture_collection collection = {
+            tops_number(c), 10 + 2 * c, tops_collections[c], POLICY_LAST, 0, false
+        };
+        const struct fixture_rate_rule haste = {
+            HASTE + c, 11 + 2 * c, c == 0 ? "haste" : "hurry", tops_collections[c], 1000000,
+            1000,      false
+        };
         fixture_define(&t->shards[shard], &collection);
+        fixture_define_rate(&t->shards[shard], &haste);
     }
 }
 

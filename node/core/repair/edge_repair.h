@@ -1,0 +1,23 @@
+/*
+ * edge_repair: what a repair of a row of edges, counters or totals comes to.
+ */
+#ifndef NODE_CORE_REPAIR_EDGE_REPAIR_H
+#define NODE_CORE_REPAIR_EDGE_REPAIR_H
+
+#include "node/core/handler/handler.h"
+
+struct edge_repair {
+    bool dropped;      /* Set: there is nothing that it could be of. */
+    const char *wants; /* Set, and nothing was changed: what it takes. */
+};
+
+/* There is nothing that the row could be of. */
+static inline err edge_repair_drop(struct apply_context *context, struct slice key,
+                                   struct edge_repair *repair)
+{
+    state_delete(context->state, key);
+    repair->dropped = true;
+    return ERR_OK;
+}
+
+#endif
