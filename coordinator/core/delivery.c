@@ -243,7 +243,8 @@ void delivery_done(struct coord *coord, const struct open_call *call, bool ok)
     }
     struct server *server = server_find(coord, call->incarnation);
 
-    if (server != NULL && server->acks != NULL) {
+    /* Of a record that went and came back, a shard may confirm twice. */
+    if (server != NULL && server->acks != NULL && server->acks[call->shard] != ACK_DONE) {
         server->acks[call->shard] = ok ? ACK_DONE : ACK_WANTED;
         server->acks_left -= ok;
     }

@@ -7,6 +7,10 @@
 
 #include <cmocka.h>
 
+#include "coordinator/core/coord_state.h"
+#include "coordinator/core/delivery.h"
+#include "coordinator/core/records.h"
+
 #define SHARDS 8u
 
 /* Started, and long enough elected to expire servers. */
@@ -42,6 +46,30 @@ static void a_gone_server_is_marked_told_to_every_shard_then_forgotten(void **st
     assert_string_equal(world->lowest_live, "1-1000");
     assert_int_equal(world_stats(world).servers_expired, 1);
     assert_int_equal(world_stats(world).servers_known, 4);
+    world_free(world);
+}
+
+/* A record that goes and comes back is called about anew, while a call of before is on its way. */
+static void a_shard_that_confirms_twice_counts_once(void **state)
+{
+    struct world *world = ready_world(5);
+    struct open_call call = { .incarnation = { 1, 1001 } };
+
+    (void)state;
+    world->deaf_node = 2;
+    world_server_gone(world, 1001);
+    world_run(world, 2000);
+    struct server *server = server_find(world->coord, call.incarnation);
+    uint32_t left = server->acks_left;
+    assert_true(left > 1);
+    while (server->acks[call.shard] == ACK_DONE)
+        call.shard++;
+    delivery_done(world->coord, &call, true);
+    assert_int_equal(server->acks_left, left - 1);
+    delivery_done(world->coord, &call, true);
+    delivery_done(world->coord, &call, false);
+    assert_int_equal(server->acks_left, left - 1);
+    assert_int_equal(server->acks[call.shard], ACK_DONE);
     world_free(world);
 }
 
@@ -525,6 +553,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gone_server_is_marked_told_to_every_shard_then_forgotten),
+        cmocka_unit_test(a_shard_that_confirms_twice_counts_once),
         cmocka_unit_test(the_lowest_live_server_rises_only_past_expired_ones),
         cmocka_unit_test(a_server_that_is_reattached_in_time_is_kept),
         cmocka_unit_test(a_new_coordinator_waits_one_ttl_before_it_expires_anyone),
