@@ -248,6 +248,34 @@ static void waiter_that_was_cancelled_loses_its_place(void **state)
     assert_int_equal(fence_of_last(f, token), 2);
 }
 
+/* The disk is full as soon as the end of the session is in the log. */
+static void take_replies_and_fill(void *user, const struct shard_out *out)
+{
+    struct fixture *f = user;
+
+    take_replies(user, out);
+    if (out->rep.write_count > 0)
+        shard_set_full(f->one.shard, "no space left");
+}
+
+/* Else those behind the first would sleep while the session is free. */
+static void waiters_that_cannot_propose_are_all_sent_to_ask_again(void **state)
+{
+    struct fixture *f = *state;
+    char token[64];
+
+    start_session(f, "1-10", HOLDFAST__V1__START_MODE__START_MODE_FAIL);
+    fence_of_last(f, token);
+    start_session(f, "1-11", HOLDFAST__V1__START_MODE__START_MODE_WAIT);
+    uint64_t next = start_session(f, "1-12", HOLDFAST__V1__START_MODE__START_MODE_WAIT);
+    uint32_t replies = f->replies;
+    f->one.taken = take_replies_and_fill;
+    end_session(f, token);
+    assert_int_equal(f->replies, replies + 3);
+    assert_int_equal(f->last_call, next);
+    assert_int_equal(f->last_status, REPLY_NOT_OWNER);
+}
+
 static void expire_server(struct fixture *f, char *incarnation)
 {
     Holdfast__Internal__V1__ExpireServerRequest request =
@@ -697,6 +725,7 @@ int main(void)
         SHARD_TEST(steal_waits_for_the_grace_period),
         SHARD_TEST(waiter_gets_the_session_when_the_holder_ends_it),
         SHARD_TEST(waiter_that_was_cancelled_loses_its_place),
+        SHARD_TEST(waiters_that_cannot_propose_are_all_sent_to_ask_again),
         SHARD_TEST(waiter_that_is_refused_leaves_the_session_to_the_next),
         SHARD_TEST(waiter_that_asks_twice_under_one_id_is_answered_twice),
         SHARD_TEST(a_ledger_that_does_not_chain_is_contained_by_a_logged_entry),

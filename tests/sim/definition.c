@@ -169,7 +169,7 @@ static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__De
         *ret_kind = "event_retention";
         return RETENTION;
     }
-    if (rate_runs(sim) && own(sim)->ask_count > 0 && sim_chance(sim, 200)) {
+    if (rate_runs(sim) && own(sim)->ask_count > 0 && sim_chance(sim, 400)) {
         uint32_t rule = (uint32_t)sim_between(sim, 1, RULES);
         snprintf(ret_name, 16, "r%u", rule);
         body->kind_case = KIND_RULE;

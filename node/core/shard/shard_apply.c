@@ -89,7 +89,8 @@ static void answer_call(struct shard *shard, struct call *call, const struct out
     }
 }
 
-/* The first in each queue of a player whose session came free proposes again. */
+/* The first in each queue of a player whose session came free proposes again; where it cannot, the
+ * next one tries. */
 static void wake_queued(struct shard *shard, struct slice entity, const struct shard_event *event,
                         struct shard_out *out)
 {
@@ -102,8 +103,7 @@ static void wake_queued(struct shard *shard, struct slice entity, const struct s
                              : !applier_session_held(shard->applier, call->entity, event->unix_ms);
         if (!concerned)
             continue;
-        shard_call_propose(shard, call, event, out);
-        if (entity.size > 0)
+        if (shard_call_propose(shard, call, event, out) && entity.size > 0)
             break;
     }
 }
@@ -127,7 +127,7 @@ static void wake_twins(struct shard *shard, const struct entry *entry,
     for (struct call *call = shard->calls[CALL_QUEUED].first; call != NULL; call = next) {
         next = call->next;
         if (slice_equal(buf_slice(&call->request), entry->body))
-            shard_call_propose(shard, call, event, out);
+            (void)shard_call_propose(shard, call, event, out);
     }
 }
 
@@ -142,7 +142,7 @@ static void wake_stealing(struct shard *shard, const struct outcome *outcome,
     for (struct call *call = shard->calls[CALL_STEALING].first; call != NULL; call = next) {
         next = call->next;
         if (call != decided && slice_equal(call->entity, outcome->entity))
-            shard_call_propose(shard, call, event, out);
+            (void)shard_call_propose(shard, call, event, out);
     }
 }
 

@@ -509,7 +509,7 @@ static void wake_sending(struct shard *shard, const struct channel_effect *effec
         if (settled == NULL)
             continue;
         if (call->method == METHOD_RESOLVE_OPERATION)
-            shard_call_propose(shard, call, event, out); /* Asks again: it is decided now. */
+            (void)shard_call_propose(shard, call, event, out); /* Asks again: it is decided now. */
         else
             answer_settled(shard, call, settled, out);
     }

@@ -136,8 +136,9 @@ void shard_rows_arrived(struct shard *shard, const struct shard_event *event,
 err shard_rep_step(struct shard *shard, const struct rep_event *event, struct shard_out *out);
 /* Keeps an op body, so that it can be proposed later. */
 void shard_call_keep_body(struct call *call, struct slice body);
-/* Proposes call->request (an op body) again; the call moves to CALL_PROPOSED or is answered. */
-void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
+/* Proposes call->request (an op body) again: the call moves to CALL_PROPOSED. False: it could not
+ * be, the call was answered and is gone. */
+bool shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
                         struct shard_out *out);
 /* Proposes an op body. ERR_OK: `*ret_index` is its place, and its cold rows are asked for. */
 NODISCARD err shard_propose(struct shard *shard, struct slice body, const struct shard_event *event,

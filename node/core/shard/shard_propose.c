@@ -49,7 +49,7 @@ void shard_call_keep_body(struct call *call, struct slice body)
     call->entity = op.entity;
 }
 
-void shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
+bool shard_call_propose(struct shard *shard, struct call *call, const struct shard_event *event,
                         struct shard_out *out)
 {
     uint64_t index;
@@ -59,8 +59,9 @@ void shard_call_propose(struct shard *shard, struct call *call, const struct sha
         /* A steal, or a seal of a transfer, stands in the log already, and may be decided there. */
         bool stands = call->place == CALL_STEALING || call->place == CALL_SENDING;
         reply_elsewhere(shard, call, stands ? REPLY_UNKNOWN : REPLY_NOT_OWNER, out);
-        return;
+        return false;
     }
     call->index = index;
     call_move(shard, call, CALL_PROPOSED);
+    return true;
 }

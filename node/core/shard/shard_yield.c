@@ -98,7 +98,7 @@ void shard_yield_progress(struct shard *shard, const struct shard_event *event,
         if (!has_waited(shard, call, event->now_ms) &&
             must_wait(shard, buf_slice(&call->request), event->now_ms))
             continue;
-        shard_call_propose(shard, call, event, out);
+        (void)shard_call_propose(shard, call, event, out);
     }
     struct call *oldest = shard->calls[CALL_YIELDING].first;
     shard->stats.oldest_write_ms = oldest != NULL ? event->now_ms - oldest->since_ms : 0;
