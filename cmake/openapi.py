@@ -190,7 +190,7 @@ class Document:
         return (bool({"write", "profile", "as_of"} & set(fields)) or
                 getattr(fields.get("version"), "type", "") == "uint64" or
                 getattr(fields.get("count"), "type", "") == "message" or
-                name.rpartition(".")[2] == "GetTopResponse")
+                name.rpartition(".")[2] in ("GetTopResponse", "GetCounterTopResponse"))
 
     def may_be_known(self, binding):
         return binding.verb == "GET" and self.has_tag(binding.method.response)
