@@ -49,7 +49,8 @@ static void a_gone_server_is_marked_told_to_every_shard_then_forgotten(void **st
     world_free(world);
 }
 
-/* A record that goes and comes back is called about anew, while a call of before is on its way. */
+/* About a record that goes and comes back shards are called again, while a call of before is on its
+ * way. */
 static void a_shard_that_confirms_twice_counts_once(void **state)
 {
     struct world *world = ready_world(5);

@@ -32,6 +32,8 @@ const OF_THE_MOMENT = {
             "reads", "sessions"],
   GetCount: ["asOfFromMs", "asOfToMs"],
   BatchGetCounts: ["asOfFromMs", "asOfToMs"],
+  GetCounter: ["asOfFromMs", "asOfToMs"],
+  BatchGetCounters: ["asOfFromMs", "asOfToMs"],
 };
 
 // ---- the methods, and their routes ----
