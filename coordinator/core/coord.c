@@ -114,6 +114,7 @@ static void on_reset(struct coord *coord)
     coord->shard_count = 0;
     coord->node_count = coord->wanted_count = 0;
     memset(coord->words, 0, sizeof coord->words);
+    memset(&coord->candidates, 0, sizeof coord->candidates);
     coord->cluster_revision = coord->policy_revision = 0;
     buf_clear(&coord->policy);
     coord->elected_ms = coord->now_ms;

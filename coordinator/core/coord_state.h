@@ -6,6 +6,7 @@
 #ifndef COORDINATOR_CORE_COORD_STATE_H
 #define COORDINATOR_CORE_COORD_STATE_H
 
+#include "coordinator/core/candidates.h"
 #include "coordinator/core/audit_state.h"
 #include "coordinator/core/coord_limits.h"
 #include "coordinator/core/coord_stats.h"
@@ -175,6 +176,7 @@ struct coord {
     uint64_t elected_ms;
     struct buf election_key;
     int64_t election_revision;
+    struct candidates candidates;
 
     struct cluster_record cluster; /* Meaningful while cluster_revision > 0. */
     int64_t cluster_revision;
@@ -227,6 +229,13 @@ static inline bool coord_decides(const struct coord *coord)
 {
     return coord->elected && coord->synced && !coord_stands_still(coord) &&
            coord->cluster_revision > 0;
+}
+
+/* All that coordinators before this one wrote was heard of. What changes a record compares its
+ * revision anyway; this is for what must not be there yet. */
+static inline bool coord_has_heard_all(const struct coord *coord)
+{
+    return candidates_are_over(&coord->candidates, coord->election_revision);
 }
 
 #endif

@@ -608,10 +608,12 @@ void definition_change(struct coord *coord, const struct coord_event *event, str
                                                    "the message is malformed" });
         return;
     }
-    if (coord_decides(coord))
-        judge(&change);
-    else
+    if (!coord_decides(coord))
         (void)refuse_later(&change, "this coordinator does not decide");
+    else if (!coord_has_heard_all(coord)) /* The name may have been given. */
+        (void)refuse_later(&change, "the coordinator has not read yet what was written before it");
+    else
+        judge(&change);
     holdfast__internal__v1__change_definition_request__free_unpacked(change.request, NULL);
 }
 

@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
+#include "coordinator/core/candidates.h"
 #include "coordinator/core/world.h"
+#include "idl/method.h"
 #include "runtime/base/buf.h"
 
 #define NUMBER 77u
@@ -151,6 +153,96 @@ static void the_others_stay_when_one_goes(void **state)
     world_free(world);
 }
 
+/* ---- names ---- */
+struct answer {
+    bool came, refused;
+};
+
+static void answered(void *user, const struct coord_answer *told)
+{
+    struct answer *answer = user;
+
+    answer->came = true;
+    answer->refused = told->status == WIRE_REFUSED;
+}
+
+/* Whether a counter of that name is made. */
+static bool make(struct world *world, const char *name)
+{
+    Holdfast__Internal__V1__ChangeDefinitionRequest request =
+        HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
+    struct answer answer = { 0 };
+    uint8_t bytes[256];
+
+    world->watch = (struct world_watch){ .user = &answer, .answered = answered };
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
+    body.counter = &counter;
+    request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT;
+    request.body = &body;
+    request.name = text_lend(name);
+    request.op_id = text_lend("admin:1");
+    assert_true(protobuf_c_message_get_packed_size(&request.base) <= sizeof bytes);
+    size_t size = protobuf_c_message_pack(&request.base, bytes);
+    world_step(world, (struct coord_event){ .type = COORD_ASK,
+                                            .call = 1,
+                                            .method = METHOD_CHANGE_DEFINITION,
+                                            .body = { bytes, size } });
+    for (uint32_t i = 0; i < 400 && !answer.came; i++)
+        world_run(world, 20);
+    world->watch = (struct world_watch){ 0 };
+    assert_true(answer.came);
+    return !answer.refused;
+}
+
+/* What the one before wrote last may be of that name: it is read once the election itself is. */
+static void no_name_is_given_before_the_election_was_read(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    assert_true(make(world, "wins"));
+    world_depose(world);
+    world_replace_coordinator(world);
+    world->mirror_stopped = true;
+    world_elect(world);
+    world_run(world, 3000);
+    assert_false(make(world, "kills"));
+    world->mirror_stopped = false;
+    world_refresh(world);
+    world_run(world, 100);
+    assert_true(make(world, "kills"));
+    world_free(world);
+}
+
+/* Of two candidates the later one leads once the earlier one's key has gone, and not before. */
+static void older_candidates_have_to_be_gone(void **state)
+{
+    struct candidates candidates = { 0 };
+    char key[] = "election/00";
+
+    (void)state;
+    assert_false(candidates_are_over(&candidates, 20));
+    candidates_put(&candidates, SLICE_LITERAL("election/old"), 10);
+    candidates_put(&candidates, SLICE_LITERAL("election/own"), 20);
+    candidates_put(&candidates, SLICE_LITERAL("election/own"), 20);
+    candidates_put(&candidates, SLICE_LITERAL("election/new"), 30);
+    assert_false(candidates_are_over(&candidates, 20));
+    candidates_deleted(&candidates, SLICE_LITERAL("election/unknown"));
+    candidates_deleted(&candidates, SLICE_LITERAL("election/old"));
+    assert_true(candidates_are_over(&candidates, 20));
+    assert_int_equal(candidates.count, 2);
+    for (uint32_t i = 0; i < CANDIDATES_MAX; i++) {
+        key[9] = (char)('a' + i / 8);
+        key[10] = (char)('a' + i % 8);
+        candidates_put(&candidates, slice_from_text(key), 40);
+    }
+    assert_false(candidates_are_over(&candidates, 20)); /* Which ones there are is not known. */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +251,8 @@ int main(void)
         cmocka_unit_test(another_version_of_that_number_takes_its_place),
         cmocka_unit_test(versions_come_in_any_order),
         cmocka_unit_test(the_others_stay_when_one_goes),
+        cmocka_unit_test(older_candidates_have_to_be_gone),
+        cmocka_unit_test(no_name_is_given_before_the_election_was_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -428,8 +428,10 @@ uint64_t records_put(struct coord *coord, const struct coord_event *event)
         if (!definitions_put(coord, parts.number, parts.version, event->value, event->mod_revision))
             malformed(coord, event->key, "not a version of a definition, or too many of them");
         break;
-    case CLUSTER_KEY_SERVER_SEQUENCE:
     case CLUSTER_KEY_ELECTION:
+        candidates_put(&coord->candidates, event->key, event->create_revision);
+        break;
+    case CLUSTER_KEY_SERVER_SEQUENCE:
     case CLUSTER_KEY_UNKNOWN:
         break;
     }
@@ -463,8 +465,10 @@ bool records_deleted(struct coord *coord, const struct coord_event *event)
     case CLUSTER_KEY_POLICY:
         malformed(coord, event->key, "was deleted; the last one known stays in force");
         break;
-    case CLUSTER_KEY_SERVER_SEQUENCE:
     case CLUSTER_KEY_ELECTION:
+        candidates_deleted(&coord->candidates, event->key);
+        break;
+    case CLUSTER_KEY_SERVER_SEQUENCE:
     case CLUSTER_KEY_UNKNOWN:
         break;
     }

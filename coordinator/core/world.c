@@ -552,7 +552,13 @@ void world_elect(struct world *world)
 {
     struct buf value = { 0 };
 
+    struct cluster_key old = election_key(world->term);
+
     world_depose(world);
+    if (!world->mirror_stopped) /* Heard of by now. */
+        world_step(world, (struct coord_event){ .type = COORD_DELETED,
+                                                .key = cluster_key_slice(&old),
+                                                .mod_revision = world->revision });
     struct cluster_key key = election_key(++world->term);
 
     world_put(world, key, &value);
