@@ -287,20 +287,23 @@ static void heal(struct sim *sim)
         sim->nodes[n].full_until_ms = 0; /* What is in the database is looked at next. */
 }
 
-/* A shard whose owner changed since may take definitions from then on. */
-static void follow_definitions(struct sim *sim)
+/* Once more: a shard whose owner changed since may take definitions from then on, and a disk that
+ * rotted before may have been found out only now. */
+static void rest_again(struct sim *sim)
 {
     struct rest_wait wait = rest_wait_begin(sim, HEAL_MS_MAX);
 
-    if (definition_pending(sim) == 0)
-        return;
     while ((definition_pending(sim) > 0 || !oracle_converged(sim)) &&
            rest_wait_goes_on(sim, &wait)) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
     }
-    if (definition_pending(sim) > 0)
+    if (!oracle_converged(sim)) {
+        why_not_converged(sim);
+        sim_fail(sim, oracle_converged_count(sim), "the cluster does not come to rest again");
+    } else if (definition_pending(sim) > 0) {
         sim_fail(sim, 0, "%u shards never follow the definitions", definition_pending(sim));
+    }
 }
 
 static void count_up(struct sim *sim)
@@ -358,7 +361,7 @@ void sim_run(struct sim *sim)
     if (sim->failure[0] == '\0' && !sim->stopped)
         damage_check(sim, run_until);
     if (sim->failure[0] == '\0' && !sim->stopped)
-        follow_definitions(sim);
+        rest_again(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)
         oracle_check_end(sim);
     if (sim->counts.events < EVENTS_MIN && !switches_any(&sim->switches))
