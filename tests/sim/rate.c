@@ -115,7 +115,7 @@ void rate_used(const struct change *c, const struct edge_step *edge)
     uint64_t wait_ms = wait_of(c, edge, life);
     if (wait_ms > 0)
         model_fail(c, "an edge changes past a rate rule, before its time by ms", wait_ms);
-    c->sim->counts.rates_anew += begins_anew(favorites, edge, life);
+    c->sim->counts.rates_over += begins_anew(favorites, edge, life);
     if (favorites->use_count == favorites->use_capacity) {
         favorites->use_capacity = favorites->use_capacity * 2 + 64;
         favorites->uses =
