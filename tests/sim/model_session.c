@@ -85,6 +85,7 @@ void model_session_decided(struct change *c)
         if (op->state == OP_PENDING) {
             c->sim->oracle->pending--;
             op->state = OP_ABORTED;
+            op->index = c->entry->index;
         }
         return; /* Sealed while it was pending. */
     }
