@@ -13,7 +13,7 @@ struct event_news {
     uint64_t now;     /* The number of the last note. */
     uint64_t *stamps; /* By shard, of its last note; 0: there was none. */
     uint32_t shard_count;
-    bool wanted; /* Somebody waits for the next note. */
+    bool wanted; /* A router waits for the next note. */
     void (*added)(void *user);
     void *added_user;
 };
