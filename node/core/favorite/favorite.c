@@ -191,7 +191,7 @@ static err load(struct change *c)
         return apply_damaged(context, entity, FAVORITES_DAMAGE);
     if (was_there(c) && !c->row.favorited && c->own.gone == 0)
         return apply_damaged(context, entity, FAVORITES_DAMAGE);
-    if (c->row.favorited && c->partial.count == 0)
+    if (favorite_edge_counts(&c->row) && c->partial.count == 0)
         return apply_damaged(context, (struct slice){ 0 }, PARTIAL_DAMAGE);
     return ERR_OK;
 }

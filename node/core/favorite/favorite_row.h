@@ -23,6 +23,11 @@ struct favorite_row {
     uint64_t ver;
     uint64_t at_ms; /* Since when it is so. */
 };
+/* Whether counts, hours and top lists have the edge in them. */
+static inline bool favorite_edge_counts(const struct favorite_row *row)
+{
+    return row->favorited;
+}
 void favorite_row_encode(const struct favorite_row *row, struct buf *out);
 NODISCARD err favorite_row_decode(struct slice value, struct favorite_row *ret_row);
 
