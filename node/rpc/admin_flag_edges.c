@@ -26,7 +26,7 @@ static err admin_flag_edges_check(struct check_context *context, ProtobufCMessag
 }
 
 static err admin_flag_edges_handle(struct apply_context *context, const ProtobufCMessage *message,
-                                    ProtobufCMessage *reply)
+                                   ProtobufCMessage *reply)
 {
     const struct review_call call = call_of((const void *)message);
     Holdfast__V1__FlagEdgesResponse *response = (void *)reply;

@@ -5,6 +5,7 @@
 #include "node/core/favorite/review.h"
 #include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_shards.h"
+#include "runtime/base/check.h"
 
 #define HOUR        3600000u
 #define ACCOUNT_AGE HOLDFAST__V1__FLAG_REASON__FLAG_REASON_ACCOUNT_AGE
@@ -169,8 +170,8 @@ static void rules_that_flag_leave_those_that_refuse_as_they_are(void **state)
     char target[16];
 
     rule_of_pace(f, 5, HOUR);
-    fixture_define_rate(f, &(struct fixture_rate_rule){ 6, 30, "haste", "favorites", 1000000,
-                                                        1000, true });
+    fixture_define_rate(
+        f, &(struct fixture_rate_rule){ 6, 30, "haste", "favorites", 1000000, 1000, true });
     for (uint32_t i = 0; i < 30; i++) {
         snprintf(target, sizeof target, "t%u", i);
         assert_non_null(fixture_favorite(f, "ann", target));

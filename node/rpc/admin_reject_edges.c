@@ -25,7 +25,7 @@ static err admin_reject_edges_check(struct check_context *context, ProtobufCMess
 }
 
 static err admin_reject_edges_handle(struct apply_context *context, const ProtobufCMessage *message,
-                                    ProtobufCMessage *reply)
+                                     ProtobufCMessage *reply)
 {
     const struct review_call call = call_of((const void *)message);
     Holdfast__V1__RejectEdgesResponse *response = (void *)reply;

@@ -185,8 +185,8 @@ static void check_review(struct fixture *f, const struct favorite_key *edge,
     review_key(&key, edge, row->flagged_at_ms);
     const struct fixture_row *found = row_find_key(f, &key);
     assert_non_null(found);
-    assert_int_equal(
-        review_row_decode(buf_slice(&found->key), buf_slice(&found->value), &review), ERR_OK);
+    assert_int_equal(review_row_decode(buf_slice(&found->key), buf_slice(&found->value), &review),
+                     ERR_OK);
     assert_int_equal(review.flag, row->flag);
     assert_int_equal(review.made_at_ms, row->at_ms);
 }
@@ -216,8 +216,8 @@ static void check_edge(struct fixture *f, const struct favorite_key *edge, struc
     assert_int_equal(with_target != NULL, row.favorited);
     if (with_target == NULL)
         return;
-    assert_int_equal(favorer_row_read(buf_slice(&with_target->key),
-                                      buf_slice(&with_target->value), &unused, &same),
+    assert_int_equal(favorer_row_read(buf_slice(&with_target->key), buf_slice(&with_target->value),
+                                      &unused, &same),
                      ERR_OK);
     assert_int_equal(same.at_ms, row.at_ms);
     assert_int_equal(same.flag, row.flag);
@@ -247,9 +247,9 @@ static uint64_t count_rows(const struct fixture *f, enum table table,
         if (bytes.data[0] != (uint8_t)table || favorite_key_parse(bytes, &key) != ERR_OK ||
             key.collection != wanted->collection || key.part != wanted->part)
             continue;
-        count += table == TABLE_FAVORED ? slice_equal(key.entity, wanted->entity)
-                                        : slice_equal(key.target, wanted->target) &&
-                                              counts(&f->rows[i]);
+        count += table == TABLE_FAVORED
+                     ? slice_equal(key.entity, wanted->entity)
+                     : slice_equal(key.target, wanted->target) && counts(&f->rows[i]);
     }
     return count;
 }

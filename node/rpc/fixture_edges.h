@@ -58,7 +58,7 @@ const Holdfast__V1__FavoriteResponse *fixture_unfavorite(struct fixture *f, cons
 
 /* What a moderator decides about edges of a player. */
 struct fixture_review {
-    uint32_t method;            /* METHOD_ACCEPT_EDGES, METHOD_REJECT_EDGES or METHOD_FLAG_EDGES. */
+    uint32_t method; /* METHOD_ACCEPT_EDGES, METHOD_REJECT_EDGES or METHOD_FLAG_EDGES. */
     const char *player;
     const char *target, *other; /* NULL: none. */
     const char *collection;     /* NULL: the default one. */

@@ -176,8 +176,7 @@ static bool is_younger(const struct apply_context *context, uint64_t age_ms)
     return since_ms == 0 || since_ms > now_ms || now_ms - since_ms < age_ms;
 }
 
-enum rate_flag player_rate_flag(const struct apply_context *context,
-                                const struct player_rate *rate)
+enum rate_flag player_rate_flag(const struct apply_context *context, const struct player_rate *rate)
 {
     enum rate_flag flag = RATE_FLAGS_NOTHING;
 
@@ -187,8 +186,7 @@ enum rate_flag player_rate_flag(const struct apply_context *context,
             continue;
         if (rule->age_ms > 0 && is_younger(context, rule->age_ms))
             return RATE_FLAGS_YOUNG;
-        if (rule->age_ms == 0 &&
-            window_of(&rate->row, rule, context->owner_ms).used >= rule->limit)
+        if (rule->age_ms == 0 && window_of(&rate->row, rule, context->owner_ms).used >= rule->limit)
             flag = RATE_FLAGS_FAST;
     }
     return flag;

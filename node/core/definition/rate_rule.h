@@ -24,7 +24,7 @@ struct rate_rule {
     bool flags;     /* What is past the limit is flagged; else it is refused. */
     uint32_t limit; /* So many in each period; 0: `age_ms` is the rule. */
     uint32_t period_ms;
-    uint64_t age_ms; /* Edges of players who are younger are flagged; 0: `limit` is the rule. */
+    uint64_t age_ms;   /* Edges of players who are younger are flagged; 0: `limit` is the rule. */
     struct slice name; /* Empty: a default. In the arena. */
 };
 

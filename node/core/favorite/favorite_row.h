@@ -18,21 +18,15 @@
 #define TARGET_ID_MAX    128u
 
 /* FlagReason of favorites.proto: why an edge waits for a review. */
-enum edge_flag {
-    FLAG_NONE,
-    FLAG_ACCOUNT_AGE,
-    FLAG_VELOCITY,
-    FLAG_MODERATION,
-    FLAG_REJECTED
-};
+enum edge_flag { FLAG_NONE, FLAG_ACCOUNT_AGE, FLAG_VELOCITY, FLAG_MODERATION, FLAG_REJECTED };
 
 /* TABLE_FAVORITE. `ver` 0: there is no row. */
 struct favorite_row {
     bool favorited;
     uint64_t ver;
     uint64_t at_ms; /* Since when it is so. */
-    /* enum edge_flag. Of an edge that stands: why it waits for a review; 0: it counts. Of one that is
-     * gone: why it is flagged if it is made again; 0: rules decide. */
+    /* enum edge_flag. Of an edge that stands: why it waits for a review; 0: it counts. Of one that
+     * is gone: why it is flagged if it is made again; 0: rules decide. */
     uint8_t flag;
     uint64_t flagged_at_ms; /* Of one that stands and is flagged: since when it waits. */
 };

@@ -18,9 +18,9 @@ static err refuse_many(struct apply_context *context, const char *whose, uint64_
                        uint32_t max)
 {
     struct arena *arena = context->arena;
-    err e = refuse(arena, context->refusal, CODE(THROTTLED), "player_id",
-                   "%" PRIu64 " edges of the %s wait for a review: the most that may", waiting,
-                   whose);
+    err e =
+        refuse(arena, context->refusal, CODE(THROTTLED), "player_id",
+               "%" PRIu64 " edges of the %s wait for a review: the most that may", waiting, whose);
 
     context->refusal->limit = arena_printf(arena, "%" PRIu32, max);
     context->refusal->value = arena_printf(arena, "%" PRIu64, waiting);

@@ -5,8 +5,9 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION                 9u
-#define META_VERSION_WITHOUT_REVIEWS 8u /* Written while there are none: apply version 8 reads it. */
+#define META_VERSION 9u
+#define META_VERSION_WITHOUT_REVIEWS                                                               \
+    8u /* Written while there are none: apply version 8 reads it. */
 #define META_VERSION_WITHOUT_EVENTS                                                                \
     7u                                 /* Written while there are none: apply version 6 reads it.  \
                                         */

@@ -239,8 +239,8 @@ static err count_flagged(struct making *m, uint64_t *ret_count)
             .limit = COUNT_PAGE,
         };
         before = flagged.looked;
-        err e = state_range_visit(m->context->state, &range, m->context->need, count_review,
-                                  &flagged);
+        err e =
+            state_range_visit(m->context->state, &range, m->context->need, count_review, &flagged);
         if (e != ERR_OK)
             return e;
     } while (flagged.looked == before + COUNT_PAGE);
