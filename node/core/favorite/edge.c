@@ -53,7 +53,7 @@ void favorites_store(struct apply_context *context, const struct favorite_key *e
     put(context, &key);
 }
 
-err edge_find(struct edge *e)
+err edge_find(struct favorite_edge *e)
 {
     struct apply_context *context = e->context;
 
@@ -65,7 +65,7 @@ err edge_find(struct edge *e)
     return ERR_OK;
 }
 
-err edge_check(const struct edge *e)
+err edge_check(const struct favorite_edge *e)
 {
     struct apply_context *context = e->context;
     struct slice entity = e->key.entity;
@@ -87,7 +87,7 @@ err edge_check(const struct edge *e)
     return ERR_OK;
 }
 
-static void edge_store(struct edge *e)
+static void edge_store(struct favorite_edge *e)
 {
     struct row_key key;
 
@@ -97,7 +97,7 @@ static void edge_store(struct edge *e)
 }
 
 /* Where the edge stands in its player's lists. */
-static void listed_key(const struct edge *e, struct row_key *key)
+static void listed_key(const struct favorite_edge *e, struct row_key *key)
 {
     char part = e->row.favorited ? FAVORED_EDGES : FAVORED_GONE;
 
@@ -105,7 +105,7 @@ static void listed_key(const struct edge *e, struct row_key *key)
     row_key_favored_add(key, part, e->row.at_ms, e->key.target);
 }
 
-static void listed_store(struct edge *e)
+static void listed_store(struct favorite_edge *e)
 {
     struct row_key key;
 
@@ -114,7 +114,7 @@ static void listed_store(struct edge *e)
     put(e->context, &key);
 }
 
-static void listed_delete(struct edge *e)
+static void listed_delete(struct favorite_edge *e)
 {
     struct row_key key;
 
@@ -122,7 +122,7 @@ static void listed_delete(struct edge *e)
     state_delete(e->context->state, row_key_slice(&key));
 }
 
-static void favorer_change(struct edge *e, bool stands)
+static void favorer_change(struct favorite_edge *e, bool stands)
 {
     struct row_key key;
 
@@ -138,7 +138,7 @@ static void favorer_change(struct edge *e, bool stands)
 
 /* An edge that goes, or waits, is taken from the hour in which it was made, `at_ms` of its row; one
  * that is accepted is counted there. */
-static void partial_change(struct edge *e, bool rises)
+static void partial_change(struct favorite_edge *e, bool rises)
 {
     uint32_t made = hour_of(e->row.at_ms);
 
@@ -193,7 +193,7 @@ static err since_renew(struct apply_context *context)
     return ERR_OK;
 }
 
-static void review_begin(struct edge *e, enum edge_flag flag)
+static void review_begin(struct favorite_edge *e, enum edge_flag flag)
 {
     struct meta *meta = e->context->meta;
     struct row_key key;
@@ -209,7 +209,7 @@ static void review_begin(struct edge *e, enum edge_flag flag)
 }
 
 /* It waits no more. ERR_NEED. */
-static err review_end(struct edge *e)
+static err review_end(struct favorite_edge *e)
 {
     struct meta *meta = e->context->meta;
     uint64_t since_ms = e->row.flagged_at_ms;
@@ -225,13 +225,13 @@ static err review_end(struct edge *e)
 }
 
 /* ---- changes ---- */
-uint64_t edge_ver_next(const struct edge *e)
+uint64_t edge_ver_next(const struct favorite_edge *e)
 {
     return e->row.ver < FAVORITE_VER_MAX ? e->row.ver + 1 : e->row.ver;
 }
 
 /* The one that has been gone for longest is forgotten. ERR_NEED. */
-static err forget_oldest(struct edge *e)
+static err forget_oldest(struct favorite_edge *e)
 {
     struct apply_context *context = e->context;
     struct favorite_key gone;
@@ -257,7 +257,7 @@ static err forget_oldest(struct edge *e)
     return ERR_OK;
 }
 
-void edge_make(struct edge *e, uint64_t ver, enum edge_flag flag)
+void edge_make(struct favorite_edge *e, uint64_t ver, enum edge_flag flag)
 {
     CHECK(!e->row.favorited);
     if (edge_was_there(e)) {
@@ -276,7 +276,7 @@ void edge_make(struct edge *e, uint64_t ver, enum edge_flag flag)
     favorites_store(e->context, &e->key, &e->own);
 }
 
-void edge_keep(struct edge *e, uint64_t ver)
+void edge_keep(struct favorite_edge *e, uint64_t ver)
 {
     e->row.ver = ver;
     edge_store(e);
@@ -284,7 +284,7 @@ void edge_keep(struct edge *e, uint64_t ver)
 }
 
 /* One that counts is taken from the counts, one that waits from what waits. */
-static err stop_standing(struct edge *e)
+static err stop_standing(struct favorite_edge *e)
 {
     favorer_change(e, false);
     e->own.edges--;
@@ -294,7 +294,7 @@ static err stop_standing(struct edge *e)
     return ERR_OK;
 }
 
-err edge_take_away(struct edge *e, uint64_t ver, enum edge_flag flag)
+err edge_take_away(struct favorite_edge *e, uint64_t ver, enum edge_flag flag)
 {
     bool stood = e->row.favorited;
     err error = ERR_OK;
@@ -321,7 +321,7 @@ err edge_take_away(struct edge *e, uint64_t ver, enum edge_flag flag)
     return ERR_OK;
 }
 
-void edge_flag(struct edge *e, enum edge_flag flag)
+void edge_flag(struct favorite_edge *e, enum edge_flag flag)
 {
     CHECK(favorite_edge_counts(&e->row));
     partial_change(e, false);
@@ -331,7 +331,7 @@ void edge_flag(struct edge *e, enum edge_flag flag)
     favorites_store(e->context, &e->key, &e->own);
 }
 
-err edge_accept(struct edge *e)
+err edge_accept(struct favorite_edge *e)
 {
     CHECK(e->row.favorited && !favorite_edge_counts(&e->row));
     err error = review_end(e);

@@ -98,7 +98,7 @@ err favorite_check(struct check_context *context, const struct favorite_call *ca
 struct change {
     const struct favorite_call *call;
     struct collection collection;
-    struct edge edge;
+    struct favorite_edge edge;
     struct player_rate rate; /* How often the player changed edges lately. */
 };
 
@@ -263,7 +263,7 @@ err favorite_change(struct apply_context *context, const struct favorite_call *c
                     struct favorite_result *ret_result)
 {
     struct change c = { .call = call, .edge.context = context };
-    struct edge *edge = &c.edge;
+    struct favorite_edge *edge = &c.edge;
 
     err e = collection_get(context, call->collection, &c.collection);
     if (e != ERR_OK)

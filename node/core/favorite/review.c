@@ -201,9 +201,9 @@ static err targets_find(struct review *r)
     return ERR_OK;
 }
 
-static struct edge edge_of(const struct review *r, uint32_t place)
+static struct favorite_edge edge_of(const struct review *r, uint32_t place)
 {
-    return (struct edge){
+    return (struct favorite_edge){
         .context = r->context,
         .key = {
             .entity = r->context->op->entity,
@@ -219,14 +219,14 @@ static err rows_find(const struct review *r)
     err result = ERR_OK;
 
     for (uint32_t i = 0; i < r->count; i++) {
-        struct edge edge = edge_of(r, i);
+        struct favorite_edge edge = edge_of(r, i);
         if (edge_find(&edge) == ERR_NEED)
             result = ERR_NEED;
     }
     return result;
 }
 
-static void event_append(const struct review *r, const struct edge *edge)
+static void event_append(const struct review *r, const struct favorite_edge *edge)
 {
     static const Holdfast__V1__FavoriteDecision decisions[] = {
         [REVIEW_ACCEPT] = HOLDFAST__V1__FAVORITE_DECISION__FAVORITE_DECISION_ACCEPTED,
@@ -261,7 +261,8 @@ static err refuse_edge(const struct review *r, uint32_t place, const char *why)
 }
 
 /* What is decided of one edge. *ret_changed false: it is so already. */
-static err decide(const struct review *r, struct edge *edge, uint32_t place, bool *ret_changed)
+static err decide(const struct review *r, struct favorite_edge *edge, uint32_t place,
+                  bool *ret_changed)
 {
     bool counts = favorite_edge_counts(&edge->row);
     err e = ERR_OK;
@@ -290,7 +291,7 @@ static err decide_all(const struct review *r, uint32_t *ret_edges)
 {
     *ret_edges = 0;
     for (uint32_t i = 0; i < r->count; i++) {
-        struct edge edge = edge_of(r, i);
+        struct favorite_edge edge = edge_of(r, i);
         bool changed = false;
 
         err e = edge_find(&edge);
