@@ -202,6 +202,10 @@ enum method_trait {
     X(212, GET_PULLED,             internal__v1, node,         GetPulled,             get_pulled,             SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(213, GET_SHARD_TOP,          internal__v1, node,         GetShardTop,           get_shard_top,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(214, FORGET_PARTIALS,        internal__v1, node,         ForgetPartials,        forget_partials,        SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(215, LIST_FLAGGED_EDGES,     v1,           admin,        ListFlaggedEdges,      list_flagged_edges,     SHARD,        STAFF, ORDINARY,  PLAIN,   0,   0) \
+    X(216, ACCEPT_EDGES,           v1,           admin,        AcceptEdges,           accept_edges,           MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
+    X(217, REJECT_EDGES,           v1,           admin,        RejectEdges,           reject_edges,           MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
+    X(218, FLAG_EDGES,             v1,           admin,        FlagEdges,             flag_edges,             MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
     X(230, LIST_SHARD_EVENTS,      internal__v1, node,         ListShardEvents,       list_shard_events,      SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(231, TRIM_EVENTS,            internal__v1, node,         TrimEvents,            trim_events,            OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(232, POLL,                   v1,           event,        Poll,                  poll,                   ROUTER,       PLAY,  ORDINARY,  PLAIN,   230, 0) \

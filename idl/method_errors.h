@@ -199,6 +199,7 @@
     X(VERSION_CONFLICT, FINAL, "`if_ver` is not the edge's `ver`; `about.version` is", "read the status again, decide again under a new op_id")
 #define ERRORS_FAVORITE(X) \
     OF_EDGE(X) \
+    X(THROTTLED, OPEN, "the edge would be flagged, and as many of the player or of the shard wait for a review as may", "nothing was done: wait until some are reviewed, send the same again") \
     X(CAPACITY_FULL, FINAL, "the player's edges would pass the collection's `edges_max`", "")
 #define ERRORS_UNFAVORITE(X) OF_EDGE(X)
 #define ERRORS_BATCH_FAVORITE(X) OF_WRITER(X)
@@ -245,6 +246,21 @@
     OF_OPERATION(X) OF_KIND(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor moderation", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "")
+#define OF_REVIEW(X) \
+    OF_OPERATION(X) OF_KIND(X) OF_COLLECTION(X) \
+    X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor moderation", "") \
+    X(NOT_FOUND, FINAL, "no collection of that name is defined where the call is applied", "define it, or name another, under a new op_id")
+#define ERRORS_LIST_FLAGGED_EDGES(X) OF_READER(X) OF_COLLECTION(X)
+#define ERRORS_ACCEPT_EDGES(X) \
+    OF_REVIEW(X) \
+    X(NOT_FOUND, FINAL, "an edge is not there, or is not flagged; the message says which", "list what is flagged, decide again under a new op_id")
+#define ERRORS_REJECT_EDGES(X) \
+    OF_REVIEW(X) \
+    X(NOT_FOUND, FINAL, "an edge is not there, or is not flagged; the message says which", "list what is flagged, decide again under a new op_id")
+#define ERRORS_FLAG_EDGES(X) \
+    OF_REVIEW(X) \
+    X(THROTTLED, OPEN, "as many edges of the shard wait for a review as may", "nothing was done: review some, send the same again") \
+    X(NOT_FOUND, FINAL, "an edge is not there; the message says which", "read the status again, decide again under a new op_id")
 #define ERRORS_CHECK_PLAYER(X) OF_PLAYER_READ(X)
 #define ERRORS_REPAIR_PLAYER(X) \
     OF_OP_ID(X) OF_VERSION(X) OF_KIND(X) \

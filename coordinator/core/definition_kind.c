@@ -133,12 +133,35 @@ static bool check_counter(Holdfast__V1__CounterBody *counter, struct definition_
     return true;
 }
 
+/* It stands alone. */
+static bool check_age(const Holdfast__V1__RateRuleBody *rule, struct definition_fault *ret_fault)
+{
+    if (rule->limit > 0)
+        return fault(ret_fault, "body.rate_rule.limit", "absent, with account_age_ms", rule->limit);
+    if (rule->flag_above > 0)
+        return fault(ret_fault, "body.rate_rule.flag_above", "absent, with account_age_ms",
+                     rule->flag_above);
+    if (rule->period_ms > 0)
+        return fault(ret_fault, "body.rate_rule.period_ms", "absent, with account_age_ms",
+                     rule->period_ms);
+    if (rule->account_age_ms < PERIOD_MS_MIN || rule->account_age_ms > (uint64_t)KEEP_MS_MAX)
+        return fault(ret_fault, "body.rate_rule.account_age_ms", "1000 to 31536000000",
+                     (int64_t)rule->account_age_ms);
+    return true;
+}
+
 static bool check_rule(const Holdfast__V1__RateRuleBody *rule, struct definition_fault *ret_fault)
 {
     if (!is_name(rule->subject, DEFINITION_NAME_MAX))
         return fault_text(ret_fault, "body.rate_rule.subject", "1 to 64 of [a-z0-9_]",
                           rule->subject);
-    if (rule->limit < 1 || rule->limit > RATE_MAX)
+    if (rule->account_age_ms > 0)
+        return check_age(rule, ret_fault);
+    if (rule->flag_above > 0 && rule->limit > 0)
+        return fault(ret_fault, "body.rate_rule.limit", "absent, with flag_above", rule->limit);
+    if (rule->flag_above > RATE_MAX)
+        return fault(ret_fault, "body.rate_rule.flag_above", "1 to 1000000", rule->flag_above);
+    if (rule->flag_above == 0 && (rule->limit < 1 || rule->limit > RATE_MAX))
         return fault(ret_fault, "body.rate_rule.limit", "1 to 1000000", rule->limit);
     if (rule->period_ms < PERIOD_MS_MIN || rule->period_ms > PERIOD_MS_MAX)
         return fault(ret_fault, "body.rate_rule.period_ms", "1000 to 86400000", rule->period_ms);

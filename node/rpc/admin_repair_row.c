@@ -56,6 +56,7 @@ static bool may_go(const struct row_key *key)
     case TABLE_FAVORITE:
     case TABLE_FAVORITES:
     case TABLE_FAVORED:
+    case TABLE_REVIEW:
     case TABLE_ADDED:
     case TABLE_DEFINITION: /* The coordinator brings it again: node_define.c. */
     case TABLE_RATE:

@@ -1,6 +1,3 @@
-#include <inttypes.h>
-#include <string.h>
-
 #include "holdfast/v1/favorites.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
@@ -9,7 +6,6 @@
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
 #include "node/rpc/methods.h"
-#include "runtime/cluster/incarnation.h"
 
 #define PAGE_SIZE_DEFAULT 50u
 #define PAGE_SIZE_MAX     200u
@@ -47,12 +43,6 @@ static bool take(void *user, struct slice key, struct slice value)
     return true;
 }
 
-/* A place is the last edge of the page before: since when, a colon, its target. */
-static char *place_of(struct arena *arena, const Holdfast__V1__FavoriteStatus *last)
-{
-    return arena_printf(arena, "%" PRIu64 ":%s", (uint64_t)last->created_at_ms, last->target_id);
-}
-
 static err refuse_cursor(struct read_context *context, const char *cursor)
 {
     return refuse_invalid(context->arena, context->refusal, "cursor",
@@ -62,17 +52,12 @@ static err refuse_cursor(struct read_context *context, const char *cursor)
 
 static err place_add(struct read_context *context, const char *cursor, struct row_key *after)
 {
-    const char *colon = strchr(cursor, ':');
+    struct slice target;
     uint64_t at_ms;
 
     if (cursor[0] == 0)
         return ERR_OK;
-    if (colon == NULL)
-        return refuse_cursor(context, cursor);
-    struct slice number = { (const uint8_t *)cursor, (size_t)(colon - cursor) };
-    struct slice target = slice_from_text(colon + 1);
-
-    if (decimal_parse(number, &at_ms) != ERR_OK || target.size == 0 || target.size > TARGET_ID_MAX)
+    if (favorite_place_parse(cursor, &at_ms, &target) != ERR_OK)
         return refuse_cursor(context, cursor);
     row_key_favored_add(after, FAVORED_EDGES, at_ms, target);
     return ERR_OK;
@@ -131,9 +116,11 @@ static err favorites_list_favorites_read(struct read_context *context,
         e = read_page(&page, request, collection.number);
     if (e != ERR_OK)
         return e;
-    if (page.more)
+    if (page.more) {
+        const Holdfast__V1__FavoriteStatus *last = response->favorites[response->n_favorites - 1];
         response->next_cursor =
-            place_of(context->arena, response->favorites[response->n_favorites - 1]);
+            favorite_place(context->arena, (uint64_t)last->created_at_ms, last->target_id);
+    }
     response->as_of = as_of_text(context);
     return ERR_OK;
 }

@@ -55,6 +55,25 @@ void fixture_define_rate(struct fixture *f, const struct fixture_rate_rule *rule
     define(f, &given);
 }
 
+void fixture_define_flag(struct fixture *f, const struct fixture_flag_rule *rule)
+{
+    Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__RateRuleBody rate = HOLDFAST__V1__RATE_RULE_BODY__INIT;
+
+    rate.subject = text_lend("favorites");
+    rate.period_ms = rule->period_ms;
+    rate.flag_above = rule->flag_above;
+    rate.account_age_ms = rule->account_age_ms;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE;
+    body.rate_rule = &rate;
+    given.number = rule->number;
+    given.revision = rule->revision;
+    given.name = text_lend("wary");
+    given.body = &body;
+    define(f, &given);
+}
+
 void fixture_define_haste(struct fixture *f)
 {
     fixture_define_rate(
@@ -154,13 +173,32 @@ static const struct fixture_row *row_find_key(const struct fixture *f, const str
     return NULL;
 }
 
+/* What waits has a row that says so. */
+static void check_review(struct fixture *f, const struct favorite_key *edge,
+                         const struct favorite_row *row)
+{
+    struct review_row review;
+    struct row_key key;
+
+    if (favorite_edge_counts(row))
+        return;
+    review_key(&key, edge, row->flagged_at_ms);
+    const struct fixture_row *found = row_find_key(f, &key);
+    assert_non_null(found);
+    assert_int_equal(review_row_decode(buf_slice(&found->key), buf_slice(&found->value), &review),
+                     ERR_OK);
+    assert_int_equal(review.flag, row->flag);
+    assert_int_equal(review.made_at_ms, row->at_ms);
+}
+
 static void check_edge(struct fixture *f, const struct favorite_key *edge, struct slice value)
 {
     char part;
     struct favorite_row row;
     struct favorite_key unused;
     struct row_key key;
-    uint64_t ver, at_ms;
+    struct favorite_row same;
+    uint64_t ver;
 
     assert_int_equal(favorite_row_decode(value, &row), ERR_OK);
     part = row.favorited ? FAVORED_EDGES : FAVORED_GONE;
@@ -178,13 +216,26 @@ static void check_edge(struct fixture *f, const struct favorite_key *edge, struc
     assert_int_equal(with_target != NULL, row.favorited);
     if (with_target == NULL)
         return;
-    assert_int_equal(favorer_row_decode(buf_slice(&with_target->key),
-                                        buf_slice(&with_target->value), &unused, &at_ms),
+    assert_int_equal(favorer_row_read(buf_slice(&with_target->key), buf_slice(&with_target->value),
+                                      &unused, &same),
                      ERR_OK);
-    assert_int_equal(at_ms, row.at_ms);
+    assert_int_equal(same.at_ms, row.at_ms);
+    assert_int_equal(same.flag, row.flag);
+    assert_int_equal(same.flagged_at_ms, row.flagged_at_ms);
+    check_review(f, edge, &row);
 }
 
-/* How many rows of a table are of this player, or of this target, in the collection. */
+static bool counts(const struct fixture_row *favorer)
+{
+    struct favorite_key unused;
+    struct favorite_row edge;
+
+    return favorer_row_read(buf_slice(&favorer->key), buf_slice(&favorer->value), &unused, &edge) ==
+               ERR_OK &&
+           favorite_edge_counts(&edge);
+}
+
+/* How many rows of a table are of this player, or of this target and count, in the collection. */
 static uint64_t count_rows(const struct fixture *f, enum table table,
                            const struct favorite_key *wanted)
 {
@@ -196,8 +247,23 @@ static uint64_t count_rows(const struct fixture *f, enum table table,
         if (bytes.data[0] != (uint8_t)table || favorite_key_parse(bytes, &key) != ERR_OK ||
             key.collection != wanted->collection || key.part != wanted->part)
             continue;
-        count += table == TABLE_FAVORED ? slice_equal(key.entity, wanted->entity)
-                                        : slice_equal(key.target, wanted->target);
+        count += table == TABLE_FAVORED
+                     ? slice_equal(key.entity, wanted->entity)
+                     : slice_equal(key.target, wanted->target) && counts(&f->rows[i]);
+    }
+    return count;
+}
+
+/* How many edges wait, of this player in the collection, or in all where there is no entity. */
+static uint64_t count_reviews(const struct fixture *f, const struct favorite_key *wanted)
+{
+    struct favorite_key key;
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        if (review_key_parse(buf_slice(&f->rows[i].key), &key) == ERR_OK)
+            count += wanted->entity.size == 0 || (key.collection == wanted->collection &&
+                                                  slice_equal(key.entity, wanted->entity));
     }
     return count;
 }
@@ -219,6 +285,7 @@ static void check_counts(struct fixture *f, const struct favorite_key *key, stru
     assert_int_equal(own.edges, count_rows(f, TABLE_FAVORED, &wanted));
     wanted.part = FAVORED_GONE;
     assert_int_equal(own.gone, count_rows(f, TABLE_FAVORED, &wanted));
+    assert_int_equal(own.flagged, count_reviews(f, &wanted));
 }
 
 void fixture_check_edges(struct fixture *f)
@@ -241,6 +308,74 @@ void fixture_check_edges(struct fixture *f)
             check_counts(f, &key, bytes, value);
     }
     assert_int_equal(edges, listed);
+    assert_int_equal(applier_meta(f->applier)->review_count,
+                     count_reviews(f, &(struct favorite_key){ 0 }));
+}
+
+const Holdfast__V1__FlagEdgesResponse *fixture_review(struct fixture *f,
+                                                      const struct fixture_review *review)
+{
+    static Holdfast__V1__FlagEdgesResponse response;
+    char *targets[] = { text_lend(review->target), text_lend(review->other) };
+
+#define REVIEW_FILL(request)                                                                       \
+    do {                                                                                           \
+        (request).player_id = text_lend(review->player);                                           \
+        (request).op_id = review->op_id != NULL ? text_lend(review->op_id) : fixture_op_id(f);     \
+        (request).authority = fixture_authority(                                                   \
+            f, review->authority != NULL ? review->authority : "system:moderation");               \
+        (request).collection = text_lend(review->collection != NULL ? review->collection : "");    \
+        (request).target_ids = targets;                                                            \
+        (request).n_target_ids = review->target == NULL ? 0u : review->other == NULL ? 1u : 2u;    \
+        (request).reason = text_lend("looked at");                                                 \
+    } while (false)
+    response = (Holdfast__V1__FlagEdgesResponse)HOLDFAST__V1__FLAG_EDGES_RESPONSE__INIT;
+    switch (review->method) {
+    case METHOD_ACCEPT_EDGES: {
+        Holdfast__V1__AcceptEdgesRequest request = HOLDFAST__V1__ACCEPT_EDGES_REQUEST__INIT;
+        REVIEW_FILL(request);
+        request.collection_number = review->number;
+        const Holdfast__V1__AcceptEdgesResponse *told =
+            fixture_mutate(f, METHOD_ACCEPT_EDGES, &request.base);
+        if (told == NULL)
+            return NULL;
+        response.edges = told->edges;
+        response.waiting = told->waiting;
+        return &response;
+    }
+    case METHOD_REJECT_EDGES: {
+        Holdfast__V1__RejectEdgesRequest request = HOLDFAST__V1__REJECT_EDGES_REQUEST__INIT;
+        REVIEW_FILL(request);
+        request.collection_number = review->number;
+        const Holdfast__V1__RejectEdgesResponse *told =
+            fixture_mutate(f, METHOD_REJECT_EDGES, &request.base);
+        if (told == NULL)
+            return NULL;
+        response.edges = told->edges;
+        response.waiting = told->waiting;
+        return &response;
+    }
+    default: {
+        Holdfast__V1__FlagEdgesRequest request = HOLDFAST__V1__FLAG_EDGES_REQUEST__INIT;
+        REVIEW_FILL(request);
+        request.all = review->all;
+        request.after = text_lend(review->after != NULL ? review->after : "");
+        const Holdfast__V1__FlagEdgesResponse *told =
+            fixture_mutate(f, METHOD_FLAG_EDGES, &request.base);
+        if (told == NULL)
+            return NULL;
+        response = *told;
+        return &response;
+    }
+    }
+#undef REVIEW_FILL
+}
+
+const Holdfast__V1__FlagEdgesResponse *fixture_decide(struct fixture *f, uint32_t method,
+                                                      const char *player, const char *target)
+{
+    return fixture_review(
+        f, &(struct fixture_review){ .method = method, .player = player, .target = target });
 }
 
 void fixture_take_totals(struct fixture *f)

@@ -2,6 +2,8 @@
 #ifndef NODE_RPC_FIXTURE_EDGES_H
 #define NODE_RPC_FIXTURE_EDGES_H
 
+#include "holdfast/v1/admin.pb-c.h"
+#include "idl/method.h"
 #include "node/core/favorite/favorite.h"
 #include "node/rpc/fixture.h"
 
@@ -25,6 +27,13 @@ struct fixture_rate_rule {
     bool deleted;
 };
 void fixture_define_rate(struct fixture *f, const struct fixture_rate_rule *rule);
+/* The same of a rule about "favorites" that flags: by pace, or by age. */
+struct fixture_flag_rule {
+    uint64_t number, revision;
+    uint32_t flag_above, period_ms;
+    uint64_t account_age_ms;
+};
+void fixture_define_flag(struct fixture *f, const struct fixture_flag_rule *rule);
 /* A player may change "favorites" as often as a rule can say; at revision 11. */
 void fixture_define_haste(struct fixture *f);
 /* "favorites", under number 7, at revision 10. */
@@ -46,6 +55,25 @@ const Holdfast__V1__FavoriteResponse *fixture_favorite(struct fixture *f, const 
                                                        const char *target);
 const Holdfast__V1__FavoriteResponse *fixture_unfavorite(struct fixture *f, const char *player,
                                                          const char *target);
+
+/* What a moderator decides about edges of a player. */
+struct fixture_review {
+    uint32_t method; /* METHOD_ACCEPT_EDGES, METHOD_REJECT_EDGES or METHOD_FLAG_EDGES. */
+    const char *player;
+    const char *target, *other; /* NULL: none. */
+    const char *collection;     /* NULL: the default one. */
+    const char *authority;      /* NULL: system:moderation. */
+    const char *op_id;          /* NULL: a new one. */
+    const char *after;          /* With `all`; NULL: from the newest on. */
+    uint64_t number;            /* Of a collection; 0: by name. */
+    bool all;
+};
+/* What was told, in static memory; `next_after` of METHOD_FLAG_EDGES alone. NULL: refused. */
+const Holdfast__V1__FlagEdgesResponse *fixture_review(struct fixture *f,
+                                                      const struct fixture_review *review);
+/* Short for one edge of the default collection. */
+const Holdfast__V1__FlagEdgesResponse *fixture_decide(struct fixture *f, uint32_t method,
+                                                      const char *player, const char *target);
 
 /* UINT64_MAX: refused. */
 uint64_t fixture_partial(struct fixture *f, const char *collection, const char *target);

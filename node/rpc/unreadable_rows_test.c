@@ -361,14 +361,19 @@ static void favorite(struct fixture *f, const char *player, const char *target, 
         (void)fixture_mutate(f, METHOD_UNFAVORITE, &take.base);
 }
 
-/* Of targets that no one else has to do with. */
+/* Of targets that no one else has to do with; what waits for a review from before is decided. */
 static void favorite_all(struct fixture *f, const char *player)
 {
+    (void)fixture_decide(f, METHOD_ACCEPT_EDGES, player, "zork");
+    (void)fixture_decide(f, METHOD_REJECT_EDGES, player, "doom");
     favorite(f, player, "tetris", true);
     favorite(f, player, "pong", true);
     favorite(f, player, "pong", false);
     favorite(f, player, "doom", false);
     favorite(f, player, "zork", true);
+    favorite(f, player, "doom", true);
+    (void)fixture_decide(f, METHOD_FLAG_EDGES, player, "zork");
+    (void)fixture_decide(f, METHOD_FLAG_EDGES, player, "doom");
 }
 
 static void read_favorites(struct fixture *f, const char *player)
@@ -380,7 +385,10 @@ static void read_favorites(struct fixture *f, const char *player)
     Holdfast__Internal__V1__GetPartialsRequest partials =
         HOLDFAST__INTERNAL__V1__GET_PARTIALS_REQUEST__INIT;
 
+    Holdfast__V1__ListFlaggedEdgesRequest flagged = HOLDFAST__V1__LIST_FLAGGED_EDGES_REQUEST__INIT;
+
     list.player_id = status.player_id = text_lend(player);
+    (void)fixture_read(f, METHOD_LIST_FLAGGED_EDGES, &flagged.base);
     status.target_ids = partials.target_ids = targets;
     status.n_target_ids = partials.n_target_ids = 3;
     who.target_id = targets[0];

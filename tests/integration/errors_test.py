@@ -99,7 +99,8 @@ RACES = {
 
 
 # Of players who are held back.
-STAFF_WRITES = {"AdminService/ReleaseQuarantine": {}, "AdminService/RepairPlayer": {"rebuild": True}}
+REVIEWS = {f"AdminService/{verb}Edges": {"targetIds": ["pong"]} for verb in ("Accept", "Reject", "Flag")}
+STAFF_WRITES = {"AdminService/ReleaseQuarantine": {}, "AdminService/RepairPlayer": {"rebuild": True}} | REVIEWS
 PLAYER_WRITES = player_writes()
 NO_AUTHORITY = {"FavoritesService/Favorite", "FavoritesService/Unfavorite"}
 ONLY_SYSTEM = {"MailboxService/DeliverMail"}
@@ -592,6 +593,10 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", "FavoritesService/GetCount", {"targetId": "pong", "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/BatchGetCounts", {"targetIds": ["pong"], "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/GetTop", {"collection": "none"})
+        self.gives("NOT_FOUND", "AdminService/ListFlaggedEdges", {"collection": "none"})
+        for method, more in REVIEWS.items():
+            self.gives("NOT_FOUND", method, {"playerId": self.player, "opId": uuid7(), "authority": ADMIN,
+                                             "reason": "test", "collection": "none"} | more)
 
     def test_d_counters(self):
         one = COUNTERS + "AddToCounter"
@@ -623,6 +628,8 @@ class Errors(ClusterTest):
             "playerId": home, "opId": uuid7(), "incarnation": self.server, "mode": "fail"}
         calls["AdminService/ReleaseQuarantine"] = {
             "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
+        for method, more in REVIEWS.items():
+            calls[method] = {"playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"} | more
         calls["ProfileService/GetProfile"] = {"playerId": home, "settled": True}
         calls["TransactionService/ReadPlayers"] = {"playerIds": [home]}
         frozen, _ = self.cluster.owner_of(other)

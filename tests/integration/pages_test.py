@@ -69,6 +69,10 @@ class Pages(ClusterTest):
         for player in ("ann", "bob", *(f"fan-{each}" for each in range(60))):
             for target in ("pong", "chess", "doom") if player in ("ann", "bob") else ("pong", "chess"):
                 client.call("FavoritesService/Favorite", {"playerId": player, "opId": uuid7(), "targetId": target})
+        for each in range(60):
+            client.call("AdminService/FlagEdges", {
+                "playerId": f"fan-{each}", "opId": uuid7(), "authority": "system:moderation", "reason": "pages",
+                "targetIds": ["pong", "chess"]})
         wait_for("plays to be in force", lambda: client.call("DefinitionService/PutDefinition", {
             "name": "plays", "opId": uuid7(), "waitMs": 20000, "body": {"counter": {}}})["definition"].get("inForce"))
         for player in ("ann", "bob"):
@@ -84,7 +88,7 @@ class Pages(ClusterTest):
         """(filters, other filters or None) of a list that has rows."""
         if method == "InventoryService/TraceItem":
             return {"itemUid": self.uid}, {"itemUid": self.other_uid}
-        if method in ("AdminService/ListPlayers", "AdminService/ListQuarantined"):
+        if method in ("AdminService/ListPlayers", "AdminService/ListQuarantined", "AdminService/ListFlaggedEdges"):
             return {"shard": 0}, {"shard": 1}
         if method in ("AdminService/ListShards", "AdminService/ListServers", "AdminService/ListProcesses"):
             return {}, None

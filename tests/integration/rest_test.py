@@ -298,12 +298,16 @@ class Rest(ClusterTest):
         self.assertIn(stale[0], (400, 409), stale)
         self.good("ListPlayers", {"shard": 0}, query={"limit": 5})
         self.good("ListQuarantined", {"shard": 0})
+        self.good("ListFlaggedEdges", {"shard": 0})
         self.good("GetChannel", {"shard": 0, "other_shard": 1})
         self.assertNotIn("quarantined", self.good("GetQuarantine", {"player_id": ada}))
         self.good("CheckPlayer", {"player_id": ada})
         for operation, path, body in (
                 ("ReleaseQuarantine", {"player_id": ada}, {"reason": "test"}),
                 ("RepairPlayer", {"player_id": ada}, {"reason": "test", "rows": ["70"]}),
+                ("AcceptEdges", {"player_id": ada}, {"reason": "test", "targetIds": ["none"]}),
+                ("RejectEdges", {"player_id": ada}, {"reason": "test", "targetIds": ["none"]}),
+                ("FlagEdges", {"player_id": ada}, {"reason": "test", "targetIds": ["none"]}),
                 ("RepairRow", {"shard": 0, "key": "70"}, {"reason": "test"}),
                 ("MoveShard", {"shard": 0}, {"from": "nowhere", "to": "elsewhere"}),
                 ("ChangeNode", {"node": "nowhere"}, {"want": "drain"})):

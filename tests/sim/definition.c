@@ -21,6 +21,7 @@
 #include "tests/sim/favorite.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/rate.h"
+#include "tests/sim/review.h"
 
 #define ASKS_MAX     60u
 #define WRITES_MAX   256u
@@ -116,6 +117,21 @@ static void bodies_init(struct bodies *bodies)
     holdfast__v1__rate_rule_body__init(&bodies->rule);
 }
 
+static void fill_rule(struct sim *sim, Holdfast__V1__RateRuleBody *rule)
+{
+    uint64_t kind = review_runs(sim) ? sim_between(sim, 0, 3) : 0;
+
+    if (kind == 1) {
+        rule->account_age_ms = sim_between(sim, 1000, 20000);
+        return;
+    }
+    if (kind > 1)
+        rule->flag_above = (uint32_t)sim_between(sim, 1, 3);
+    else
+        rule->limit = (uint32_t)sim_between(sim, 1, 5);
+    rule->period_ms = (uint32_t)sim_between(sim, 1000, 9000);
+}
+
 static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struct bodies *bodies,
                       uint32_t place)
 {
@@ -130,8 +146,7 @@ static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struc
         body->collection = &bodies->edges;
     } else if (body->kind_case == KIND_RULE) {
         bodies->rule.subject = text_lend(place == RETENTION + RULES ? "likes" : "favorites");
-        bodies->rule.limit = (uint32_t)sim_between(sim, 1, 5);
-        bodies->rule.period_ms = (uint32_t)sim_between(sim, 1000, 9000);
+        fill_rule(sim, &bodies->rule);
         body->rate_rule = &bodies->rule;
     } else if (body->kind_case == KIND_KEPT) {
         bodies->kept.keep_ms = (int64_t)sim_between(sim, 1000, 4000);
@@ -499,12 +514,15 @@ uint32_t definition_rules(struct sim *sim, uint32_t shard, const char *subject,
         if (row == NULL || row->body->kind_case != KIND_RULE ||
             strcmp(row->body->rate_rule->subject, subject) != 0)
             continue;
+        const Holdfast__V1__RateRuleBody *body = row->body->rate_rule;
         all[count++] = (struct sim_rule){
             .number = row->number,
             .generation = row->generation,
             .revision = row->revision,
-            .limit = row->body->rate_rule->limit,
-            .period_ms = row->body->rate_rule->period_ms,
+            .limit = body->limit > 0 ? body->limit : body->flag_above,
+            .period_ms = body->period_ms,
+            .flags = body->limit == 0,
+            .age_ms = body->account_age_ms,
         };
     }
     qsort(all, count, sizeof *all, rule_order);

@@ -33,6 +33,8 @@ bool definition_counter(struct sim *sim, uint32_t shard, const char *name,
 struct sim_rule {
     uint64_t number, generation, revision; /* All 0: the default's. */
     uint32_t limit, period_ms;
+    bool flags;      /* What is past the limit is flagged; else it is refused. */
+    uint64_t age_ms; /* Edges of players who are younger are flagged; `limit` is 0 then. */
 };
 uint32_t definition_rules(struct sim *sim, uint32_t shard, const char *subject,
                           struct sim_rule ret_rules[SIM_RULES_MAX]);

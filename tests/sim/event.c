@@ -138,14 +138,17 @@ static void want_edges(struct wanted *wanted)
     const struct change *c = wanted->c;
     const struct favorites_sim *favorites = c->sim->favorites;
 
-    for (uint32_t i = favorites != NULL ? favorites->step_count : 0; i > 0; i--) {
-        const struct edge_step *step = &favorites->steps[i - 1];
-        if (step->shard != c->number || step->index != c->entry->index)
-            break;
+    uint32_t count = favorites != NULL ? favorites->step_count : 0, first = count;
+
+    while (first > 0 && favorites->steps[first - 1].shard == c->number &&
+           favorites->steps[first - 1].index == c->entry->index)
+        first--;
+    for (uint32_t i = first; i < count; i++) {
+        const struct edge_step *step = &favorites->steps[i];
         if (step->is_counter)
             continue; /* Additions leave no events. */
         const struct edge_step *was = favorite_edge_at(c->sim, step, c->entry->index - 1);
-        if ((was != NULL && was->favorited) != step->favorited)
+        if (step->decided || (was != NULL && was->favorited) != step->favorited)
             want_of_player(wanted, step->player, KIND(FAVORITE), step->ver, step->favorited);
     }
 }

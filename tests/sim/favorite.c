@@ -10,12 +10,14 @@
 #include "runtime/base/check.h"
 #include "tests/sim/favorite_model.h"
 #include "tests/sim/rate.h"
+#include "tests/sim/review.h"
 #include "tests/sim/workload.h"
 
 #define ACTS_PER_THOUSAND 700u
 #define UNDEFINED_ASKED   20u  /* Of a thousand: though no shard may have a collection. */
 #define READS             450u /* Of a thousand. */
 #define COUNTERS          600u /* Likewise, in runs with counters. */
+#define REVIEWS           250u /* Likewise, in runs with reviews. */
 #define BURST_MAX         FAVORITE_TARGETS
 #define VER_STEP_MS       64u
 #define VER_SPREAD        40u
@@ -128,6 +130,10 @@ void favorite_act(struct sim *sim, uint32_t server)
         return;
     uint32_t player = (uint32_t)sim_between(sim, 0, sim->player_count - 1);
 
+    if (review_runs(sim) && sim_chance(sim, REVIEWS)) {
+        review_act(sim, server);
+        return;
+    }
     if (counter_runs(sim) && sim_chance(sim, COUNTERS)) {
         counter_act(sim, server, player);
         return;
@@ -215,6 +221,11 @@ static bool stands(const struct sim *sim, const struct edge_step *edge, uint64_t
     return step != NULL && step->favorited;
 }
 
+bool favorite_step_counts(const struct edge_step *step)
+{
+    return step->favorited && step->flag == 0;
+}
+
 uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, uint64_t index)
 {
     struct edge_step of = *edge;
@@ -222,7 +233,7 @@ uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, 
 
     for (of.player = 0; of.player < sim->player_count; of.player++) {
         const struct edge_step *step = favorite_edge_at(sim, &of, index);
-        if (step != NULL && step->favorited)
+        if (step != NULL && favorite_step_counts(step))
             count += step->is_counter ? (uint64_t)step->value : 1;
     }
     return count;
@@ -251,7 +262,7 @@ void favorite_hours_at(const struct sim *sim, const struct edge_step *edge, uint
     counter_hours(sim, edge, index, ret_hours);
     for (of.player = 0; of.player < sim->player_count; of.player++) {
         const struct edge_step *step = favorite_edge_at(sim, &of, index);
-        if (step != NULL && step->favorited && !step->is_counter)
+        if (step != NULL && favorite_step_counts(step) && !step->is_counter)
             hours_add(ret_hours, hour_of(step->at_ms));
     }
 }
@@ -283,9 +294,10 @@ uint32_t favorite_target_of(const char *target)
     return (uint32_t)(target[1] - '0');
 }
 
-/* What the entry does to the edge. False: nothing, since a higher `ver` was here before. */
+/* What the entry does to the edge; `flag`: what rules flag it for, if it is made. False: nothing,
+ * since a higher `ver` was here before. */
 static bool step_on(const struct favorite_deed *deed, const struct sim_collection *collection,
-                    uint64_t now_ms, struct edge_step *edge)
+                    uint64_t now_ms, uint32_t flag, struct edge_step *edge)
 {
     uint64_t ver = edge->ver + 1;
 
@@ -295,6 +307,8 @@ static bool step_on(const struct favorite_deed *deed, const struct sim_collectio
         return false;
     if (!deed->favorite || !edge->favorited)
         edge->at_ms = now_ms;
+    review_follows(edge, deed->favorite, flag, now_ms);
+    edge->decided = false;
     edge->favorited = deed->favorite;
     edge->ver = ver;
     return true;
@@ -348,6 +362,7 @@ void favorite_check_rows(const struct change *c, const struct edge_step *edge)
         model_fail(c, "a player's count cannot be read, of target", edge->target);
     if (own.edges != favorite_edges_at(c->sim, edge, c->entry->index))
         model_fail(c, "the edges of a player are counted as", own.edges);
+    review_check_rows(c, edge, own.flagged);
 }
 
 static void count_deed(const struct change *c, const struct edge_step *before,
@@ -409,7 +424,7 @@ void favorite_throttled(const struct change *c, const struct op_model *op,
     struct edge_step edge = edge_of(c, deed, collection);
 
     rate_refused(c, op, &edge);
-    if (!step_on(deed, collection, c->entry->owner_ms, &edge))
+    if (!step_on(deed, collection, c->entry->owner_ms, 0, &edge))
         model_fail_op(c, op, "is refused by a rate rule, and would change nothing");
 }
 
@@ -425,7 +440,8 @@ void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
     }
     struct edge_step edge = edge_of(c, deed, collection);
     const struct edge_step was = edge;
-    bool applied = step_on(deed, collection, c->entry->owner_ms, &edge);
+    uint32_t flag = rate_flag(c, &edge);
+    bool applied = step_on(deed, collection, c->entry->owner_ms, flag, &edge);
     bool made = edge.favorited && !was.favorited;
 
     if (made && favorite_edges_at(c->sim, &edge, c->entry->index) >= collection->edges_max)
@@ -434,15 +450,17 @@ void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
     edge.dot = (struct source_dot){ c->entry->dot.epoch, c->entry->dot.counter };
     count_former(c, &edge, edge.place);
     if (applied) {
-        rate_used(c, &edge);
+        rate_used(c, &edge, made);
         favorite_step_add(favorites, &edge);
     }
     count_deed(c, &was, deed, applied);
+    review_followed(c, &was, &edge);
     check_told(c, deed, &edge, applied);
     favorite_check_rows(c, &edge);
-    sim_say(c->sim, "EDGE     s%u p%u to t%u in %llu: %s, ver %llu%s", c->number, edge.player,
+    sim_say(c->sim, "EDGE     s%u p%u to t%u in %llu: %s, ver %llu%s%s", c->number, edge.player,
             edge.target, (unsigned long long)edge.number, edge.favorited ? "stands" : "gone",
-            (unsigned long long)edge.ver, applied ? "" : ", as before");
+            (unsigned long long)edge.ver, edge.flag > 0 ? ", flagged" : "",
+            applied ? "" : ", as before");
 }
 
 void favorite_refused(const struct change *c, const struct op_model *op, const char *collection,
@@ -471,6 +489,8 @@ struct edge_sums {
     uint64_t listed, buried;   /* By their players' lists. */
     uint64_t favorers;         /* By their targets. */
     uint64_t counted, partial; /* By both counts. */
+    uint64_t waiting,
+        reviews; /* Edges that stand and do not count, by their own rows; by theirs. */
     struct counter_sums counters;
     uint64_t counted_gone;
 };
@@ -485,6 +505,7 @@ static void add_row(struct sim *sim, uint32_t shard, const struct state_write *w
     struct partial_row partial = { 0 };
     err e = ERR_OK;
 
+    sums->reviews += write->key.data[0] == TABLE_REVIEW;
     if (favorite_key_parse(write->key, &key) != ERR_OK)
         return;
     switch ((int)write->key.data[0]) {
@@ -512,13 +533,14 @@ static void add_row(struct sim *sim, uint32_t shard, const struct state_write *w
     if (e != ERR_OK)
         sim_fail(sim, shard, "a row of edges of table %c cannot be read", write->key.data[0]);
     sums->standing += row.favorited;
+    sums->waiting += row.favorited && !favorite_edge_counts(&row);
     sums->gone += row.ver > 0 && !row.favorited;
     sums->counted += own.edges;
     sums->counted_gone += own.gone;
     sums->partial += partial.count;
 }
 
-static uint64_t standing_in(const struct sim *sim, uint32_t shard)
+static uint64_t standing_in(const struct sim *sim, uint32_t shard, uint64_t *ret_waiting)
 {
     const struct favorites_sim *favorites = sim->favorites;
     uint64_t count = 0;
@@ -527,6 +549,8 @@ static uint64_t standing_in(const struct sim *sim, uint32_t shard)
         const struct edge_step *step = &favorites->steps[i];
         if (step->shard == shard && favorite_edge_at(sim, step, UINT64_MAX) == step)
             count += step->favorited && !step->is_counter;
+        if (step->shard == shard && favorite_edge_at(sim, step, UINT64_MAX) == step)
+            *ret_waiting += step->favorited && step->flag > 0;
     }
     return count;
 }
@@ -544,18 +568,22 @@ static void check_shard(struct sim *sim, uint32_t shard)
             add_row(sim, shard, &writes[i], &sums);
     }
     state_checkpoint_end(state, false);
-    uint64_t wanted = standing_in(sim, shard);
+    uint64_t waiting = 0, wanted = standing_in(sim, shard, &waiting);
     counter_check_sums(sim, shard, &sums.counters);
     sums.counted -= sums.counters.targets;
     sums.partial -= sums.counters.value;
     if (sums.standing != wanted || sums.listed != wanted || sums.favorers != wanted ||
-        sums.counted != wanted || sums.partial != wanted)
+        sums.counted != wanted || sums.partial != wanted - waiting)
         sim_fail(sim, shard,
                  "%llu edges stand: %llu rows say so, %llu in lists, %llu with targets, counted "
                  "as %llu and %llu",
                  (unsigned long long)wanted, (unsigned long long)sums.standing,
                  (unsigned long long)sums.listed, (unsigned long long)sums.favorers,
                  (unsigned long long)sums.counted, (unsigned long long)sums.partial);
+    if (sums.waiting != waiting || sums.reviews != waiting)
+        sim_fail(sim, shard, "%llu edges wait for a review: %llu rows say so, %llu are in the list",
+                 (unsigned long long)waiting, (unsigned long long)sums.waiting,
+                 (unsigned long long)sums.reviews);
     if (sums.gone != sums.buried || sums.gone != sums.counted_gone)
         sim_fail(sim, shard, "%llu edges are gone, %llu in lists, counted as %llu",
                  (unsigned long long)sums.gone, (unsigned long long)sums.buried,

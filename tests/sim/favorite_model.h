@@ -17,6 +17,10 @@ struct edge_step {
     struct source_dot dot; /* Of the entry. */
     uint64_t ver, at_ms;
     bool favorited; /* Of a counter: always. */
+    uint32_t flag; /* Of one that stands: what it waits for; 0: it counts. Of one that is gone: what
+                    * it is flagged for if it is made again. */
+    uint64_t flagged_at_ms;
+    bool decided; /* By a moderator. */
     bool is_counter;
     int64_t amount, value; /* Of a counter: what the entry added; in all. */
 };
@@ -27,7 +31,7 @@ struct collections_life {
     uint32_t shard;
     uint64_t index;
     struct sim_collection now[FAVORITE_COLLECTIONS];
-    struct sim_rule rules[FAVORITE_COLLECTIONS][SIM_RULES_MAX];
+    struct sim_rule rules[FAVORITE_COLLECTIONS][SIM_RULES_MAX + 1]; /* One for the default. */
     uint32_t rule_count[FAVORITE_COLLECTIONS];
     struct sim_counter counters[COUNTER_NAMES];
 };
@@ -38,6 +42,7 @@ struct rate_use_seen {
     uint32_t place;  /* Of the collection's name. */
     uint64_t number; /* Of its definition. */
     uint64_t index, at_ms;
+    bool makes;    /* An edge. */
     uint32_t life; /* In favorites_sim.lives: what was in force. */
 };
 
@@ -65,6 +70,8 @@ const struct edge_step *favorite_edge_at(const struct sim *sim, const struct edg
 /* How many lead to the target of `edge`, or what was added to it, and how many its player has. */
 uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
 uint32_t favorite_edges_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
+/* Whether counts have it: it stands, and does not wait for a review. */
+bool favorite_step_counts(const struct edge_step *step);
 uint32_t favorite_target_of(const char *target);
 /* The number of what counts are of, as of an entry of the shard that was asked; 0: none. */
 uint64_t told_subject(const struct told *t, const char *name, bool is_counter, uint64_t index);

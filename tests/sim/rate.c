@@ -5,6 +5,8 @@
 
 #include "idl/error_code.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/player/player.h"
+#include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
 #define DEFAULT_LIMIT     30u
@@ -16,14 +18,16 @@ bool rate_runs(const struct sim *sim)
 }
 
 uint32_t rate_rules(struct sim *sim, uint32_t shard, const char *subject,
-                    struct sim_rule ret_rules[SIM_RULES_MAX])
+                    struct sim_rule ret_rules[SIM_RULES_MAX + 1])
 {
     uint32_t count = definition_rules(sim, shard, subject, ret_rules);
 
-    if (count > 0)
-        return count;
-    ret_rules[0] = (struct sim_rule){ .limit = DEFAULT_LIMIT, .period_ms = DEFAULT_PERIOD_MS };
-    return 1;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!ret_rules[i].flags)
+            return count;
+    }
+    ret_rules[count] = (struct sim_rule){ .limit = DEFAULT_LIMIT, .period_ms = DEFAULT_PERIOD_MS };
+    return count + 1;
 }
 
 static bool is_in_force(const struct favorites_sim *favorites, const struct rate_use_seen *use,
@@ -57,7 +61,7 @@ static uint32_t first_under(const struct favorites_sim *favorites, const struct 
     return 0;
 }
 
-/* How long the player has to wait for that rule; 0: it has room now. */
+/* How long the player has to wait for that rule, or is flagged by it; 0: it has room now. */
 static uint64_t wait_for_rule(const struct favorites_sim *favorites, const struct edge_step *edge,
                               const struct sim_rule *rule, uint64_t now_ms)
 {
@@ -66,7 +70,7 @@ static uint64_t wait_for_rule(const struct favorites_sim *favorites, const struc
 
     for (uint32_t i = first_under(favorites, edge, rule); i < favorites->use_count; i++) {
         const struct rate_use_seen *use = &favorites->uses[i];
-        if (!is_of(use, edge))
+        if (!is_of(use, edge) || (rule->flags && !use->makes))
             continue;
         if (used == 0 || use->at_ms >= since_ms + rule->period_ms) {
             since_ms = use->at_ms;
@@ -87,6 +91,8 @@ static uint64_t wait_of(const struct change *c, const struct edge_step *edge,
     uint64_t longest_ms = 0;
 
     for (uint32_t i = 0; i < life->rule_count[edge->place]; i++) {
+        if (life->rules[edge->place][i].flags)
+            continue;
         uint64_t wait_ms =
             wait_for_rule(favorites, edge, &life->rules[edge->place][i], c->entry->owner_ms);
         longest_ms = wait_ms > longest_ms ? wait_ms : longest_ms;
@@ -106,7 +112,41 @@ static bool begins_anew(const struct favorites_sim *favorites, const struct edge
     return false;
 }
 
-void rate_used(const struct change *c, const struct edge_step *edge)
+/* How old the player's record is, which may begin with this entry. */
+static uint64_t age_of(const struct change *c)
+{
+    struct arena *arena = &c->sim->oracle->arena;
+    struct player player;
+    struct row_key key;
+    struct slice row = { 0 };
+
+    row_key_player(&key, c->op.entity);
+    (void)state_find(applier_state(c->shard->applier), row_key_slice(&key), &row);
+    if (row.size == 0 || player_decode(row, c->op.entity, arena, &player) != ERR_OK)
+        return 0;
+    return c->entry->owner_ms - player.created_at_ms;
+}
+
+uint32_t rate_flag(const struct change *c, const struct edge_step *edge)
+{
+    const struct collections_life *life = favorite_life_at(c->sim, edge->shard, c->entry->index);
+    uint32_t flag = 0;
+
+    CHECK(life != NULL);
+    for (uint32_t i = 0; i < life->rule_count[edge->place]; i++) {
+        const struct sim_rule *rule = &life->rules[edge->place][i];
+        if (!rule->flags)
+            continue;
+        if (rule->age_ms > 0 && age_of(c) < rule->age_ms)
+            return HOLDFAST__V1__FLAG_REASON__FLAG_REASON_ACCOUNT_AGE;
+        if (rule->age_ms == 0 &&
+            wait_for_rule(c->sim->favorites, edge, rule, c->entry->owner_ms) > 0)
+            flag = HOLDFAST__V1__FLAG_REASON__FLAG_REASON_VELOCITY;
+    }
+    return flag;
+}
+
+void rate_used(const struct change *c, const struct edge_step *edge, bool makes)
 {
     struct favorites_sim *favorites = c->sim->favorites;
     const struct collections_life *life = favorite_life_at(c->sim, edge->shard, c->entry->index);
@@ -128,6 +168,7 @@ void rate_used(const struct change *c, const struct edge_step *edge)
         .number = edge->number,
         .index = c->entry->index,
         .at_ms = c->entry->owner_ms,
+        .makes = makes,
         .life = (uint32_t)(life - favorites->lives),
     };
 }

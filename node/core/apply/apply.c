@@ -130,7 +130,8 @@ err applier_restore(struct applier *applier, struct slice meta_row)
 /* What a refused or repeated application puts back. Policy and the expired set are changed only
  * right before ERR_OK, so they need no copy. */
 struct meta_counts {
-    uint64_t floor_ms, operation_count, key_count, operation_ms_max, session_count, outbox_open;
+    uint64_t floor_ms, operation_count, key_count, operation_ms_max, session_count, outbox_open,
+        review_count, review_since_ms;
 };
 
 static struct meta_counts counts_take(const struct meta *meta)
@@ -142,6 +143,8 @@ static struct meta_counts counts_take(const struct meta *meta)
         .operation_ms_max = meta->operation_ms_max,
         .session_count = meta->session_count,
         .outbox_open = meta->outbox_open,
+        .review_count = meta->review_count,
+        .review_since_ms = meta->review_since_ms,
     };
 }
 
@@ -153,6 +156,8 @@ static void counts_put(struct meta *meta, const struct meta_counts *counts)
     meta->operation_ms_max = counts->operation_ms_max;
     meta->session_count = counts->session_count;
     meta->outbox_open = counts->outbox_open;
+    meta->review_count = counts->review_count;
+    meta->review_since_ms = counts->review_since_ms;
 }
 
 /* One operation while it is applied. */

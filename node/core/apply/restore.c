@@ -227,6 +227,8 @@ static void take_over(struct meta *meta, struct meta *backup)
     meta->key_count = backup->key_count;
     meta->session_count = backup->session_count;
     meta->outbox_open = backup->outbox_open;
+    meta->review_count = backup->review_count;
+    meta->review_since_ms = backup->review_since_ms;
     meta->unread_rows = backup->unread_rows;
     meta->inboxes_told &= backup->inboxes_told;
     totals_copy(&meta->totals, &backup->totals);

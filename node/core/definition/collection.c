@@ -1,6 +1,8 @@
 #include "node/core/definition/collection.h"
 
+#include "node/core/definition/definition_row.h"
 #include "node/core/definition/name_index.h"
+#include "node/core/rows/rows.h"
 
 static bool of_body(const Holdfast__V1__DefinitionBody *body, uint64_t ret_facts[2])
 {
@@ -70,6 +72,26 @@ err collection_get(struct apply_context *context, const char *given,
 
     err e = name_get(context, &collections, given, &named);
     return told(e, &named, ret_collection);
+}
+
+err collection_name_find(struct state *state, struct arena *arena, struct need *need,
+                         uint64_t number, struct slice *ret_name)
+{
+    struct row_key key;
+    struct slice value = { 0 };
+
+    *ret_name = (struct slice){ 0 };
+    row_key_definition(&key, number);
+    enum state_found found = row_find(state, &key, need, &value);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    const defined *row =
+        found == STATE_PRESENT && number != DEFINITION_HEAD_NUMBER
+            ? definition_row_decode(arena, row_key_slice(&key), arena_copy(arena, value))
+            : NULL;
+    if (row != NULL && row->body->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION)
+        *ret_name = slice_from_text(row->name);
+    return ERR_OK;
 }
 
 err collection_check(struct check_context *context, const char *given)

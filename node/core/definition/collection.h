@@ -30,6 +30,10 @@ NODISCARD err collection_read(struct read_context *context, const char *given,
                               struct collection *ret_collection);
 NODISCARD err collection_get(struct apply_context *context, const char *given,
                              struct collection *ret_collection);
+/* The name of the collection of that number, in the arena; empty: there is none any more. ERR_NEED.
+ */
+NODISCARD err collection_name_find(struct state *state, struct arena *arena, struct need *need,
+                                   uint64_t number, struct slice *ret_name);
 /* Makes the row again, at apply. ERR_NEED. */
 NODISCARD err collection_index(struct apply_context *context);
 /* Whether the row can be read. */

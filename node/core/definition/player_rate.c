@@ -29,7 +29,7 @@ err rate_row_decode(struct slice value, struct rate_row *ret_row)
     struct rate_row row = { 0 };
 
     reader.bad |= read_u8(&reader) != ROW_VERSION;
-    while (!reader.bad && reader_left(&reader) > 0 && row.count < RATE_RULES_MAX) {
+    while (!reader.bad && reader_left(&reader) > 0 && row.count < RATE_USES_MAX) {
         struct rate_use *use = &row.list[row.count++];
         use->number = read_u64(&reader);
         use->generation = read_u64(&reader);
@@ -44,6 +44,20 @@ err rate_row_decode(struct slice value, struct rate_row *ret_row)
     return ERR_OK;
 }
 
+/* What holds while no rule refuses. */
+static void default_add(const struct rate_subject *subject, struct rate_rules *rules)
+{
+    for (uint32_t i = 0; i < rules->count; i++) {
+        if (!rules->list[i].flags)
+            return;
+    }
+    CHECK(rules->count < RATE_USES_MAX);
+    rules->list[rules->count++] = (struct rate_rule){
+        .limit = subject->default_limit,
+        .period_ms = subject->default_period_ms,
+    };
+}
+
 err player_rate_load(struct apply_context *context, const struct rate_subject *subject,
                      struct player_rate *ret_rate)
 {
@@ -54,12 +68,8 @@ err player_rate_load(struct apply_context *context, const struct rate_subject *s
     if (context->version < RATE_APPLY_VERSION)
         return ERR_OK;
     err e = rate_rules_find(context, subject->name, &ret_rate->rules);
-    if (e == ERR_OK && ret_rate->rules.count == 0 && subject->default_limit > 0)
-        ret_rate->rules = (struct rate_rules){
-            .count = 1,
-            .list = { { .limit = subject->default_limit,
-                        .period_ms = subject->default_period_ms } },
-        };
+    if (e == ERR_OK && subject->default_limit > 0)
+        default_add(subject, &ret_rate->rules);
     row_key_rate(&key, context->op->entity, subject->number);
     enum state_found found = row_find(context->state, &key, context->need, &value);
     if (e != ERR_OK || found == STATE_MISSING)
@@ -110,23 +120,39 @@ static err refuse_rate(struct apply_context *context, const struct player_rate *
     return e;
 }
 
-err player_rate_take(struct apply_context *context, const struct player_rate *rate)
+/* Takes one change from the window, where the rule counts it, into the row. False: none is left, of
+ * a rule that refuses. */
+static bool take(const struct rate_rule *rule, const struct rate_use *window, bool makes,
+                 struct rate_row *row)
 {
-    struct rate_row row = { .count = rate->rules.count };
+    struct rate_use use = *window;
+    bool full = !rule->flags && use.used >= rule->limit;
+
+    if (rule->age_ms > 0)
+        return true;
+    if (!rule->flags || (makes && use.used < rule->limit))
+        use.used++;
+    if (use.used > 0)
+        row->list[row->count++] = use;
+    return !full;
+}
+
+err player_rate_take(struct apply_context *context, const struct player_rate *rate, bool makes)
+{
+    struct rate_row row = { 0 };
     const struct rate_rule *full = NULL;
     uint64_t now_ms = context->owner_ms;
     uint32_t wait_ms = 0;
     struct row_key key;
 
-    for (uint32_t i = 0; i < row.count; i++) {
+    for (uint32_t i = 0; i < rate->rules.count; i++) {
         const struct rate_rule *rule = &rate->rules.list[i];
-        row.list[i] = window_of(&rate->row, rule, now_ms);
-        uint32_t left_ms = rule->period_ms - (uint32_t)(now_ms - row.list[i].since_ms);
-        if (row.list[i].used >= rule->limit && left_ms > wait_ms) {
+        const struct rate_use window = window_of(&rate->row, rule, now_ms);
+        uint32_t left_ms = rule->period_ms - (uint32_t)(now_ms - window.since_ms);
+        if (!take(rule, &window, makes, &row) && left_ms > wait_ms) {
             full = rule;
             wait_ms = left_ms;
         }
-        row.list[i].used++;
     }
     if (full != NULL)
         return refuse_rate(context, rate, full, wait_ms);
@@ -140,4 +166,28 @@ err player_rate_take(struct apply_context *context, const struct player_rate *ra
     rate_row_encode(&row, context->scratch);
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
     return ERR_OK;
+}
+
+/* A player without a record begins with this entry. */
+static bool is_younger(const struct apply_context *context, uint64_t age_ms)
+{
+    uint64_t since_ms = context->player->created_at_ms, now_ms = context->owner_ms;
+
+    return since_ms == 0 || since_ms > now_ms || now_ms - since_ms < age_ms;
+}
+
+enum rate_flag player_rate_flag(const struct apply_context *context, const struct player_rate *rate)
+{
+    enum rate_flag flag = RATE_FLAGS_NOTHING;
+
+    for (uint32_t i = 0; i < rate->rules.count; i++) {
+        const struct rate_rule *rule = &rate->rules.list[i];
+        if (!rule->flags)
+            continue;
+        if (rule->age_ms > 0 && is_younger(context, rule->age_ms))
+            return RATE_FLAGS_YOUNG;
+        if (rule->age_ms == 0 && window_of(&rate->row, rule, context->owner_ms).used >= rule->limit)
+            flag = RATE_FLAGS_FAST;
+    }
+    return flag;
 }

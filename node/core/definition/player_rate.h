@@ -27,6 +27,9 @@ struct rate_subject {
     uint32_t default_limit, default_period_ms;
 };
 
+/* Of as many rules, and what holds besides those that flag. */
+#define RATE_USES_MAX (RATE_RULES_MAX + 1u)
+
 /* A window of one rule. */
 struct rate_use {
     uint64_t number, generation, revision; /* Of the rule, as in rate_rule.h. */
@@ -38,7 +41,7 @@ struct rate_use {
  * not in force any more goes with the next change. */
 struct rate_row {
     uint32_t count;
-    struct rate_use list[RATE_RULES_MAX];
+    struct rate_use list[RATE_USES_MAX];
 };
 void rate_row_encode(const struct rate_row *row, struct buf *out);
 NODISCARD err rate_row_decode(struct slice value, struct rate_row *ret_row);
@@ -53,8 +56,15 @@ struct player_rate {
 /* Of the operation's own player. ERR_NEED; ERR_CORRUPT: the row cannot be read, RATE_DAMAGE. */
 NODISCARD err player_rate_load(struct apply_context *context, const struct rate_subject *subject,
                                struct player_rate *ret_rate);
-/* One change is about to be made. ERR_CONFLICT: refused as THROTTLED, which is not stored as the
- * outcome; `retry_after_ms` is when every rule has room again, and nothing was taken. */
-NODISCARD err player_rate_take(struct apply_context *context, const struct player_rate *rate);
+/* One change is about to be made; `makes`: it makes an edge, which rules that flag count alone.
+ * ERR_CONFLICT: refused as THROTTLED, which is not stored as the outcome; `retry_after_ms` is when
+ * every rule that refuses has room again, and nothing was taken. */
+NODISCARD err player_rate_take(struct apply_context *context, const struct player_rate *rate,
+                               bool makes);
+/* What a rule flags an edge for that the player makes at this entry: of the rules that are loaded,
+ * before player_rate_take. */
+enum rate_flag { RATE_FLAGS_NOTHING, RATE_FLAGS_YOUNG, RATE_FLAGS_FAST };
+enum rate_flag player_rate_flag(const struct apply_context *context,
+                                const struct player_rate *rate);
 
 #endif

@@ -10,10 +10,7 @@
 
 #include "holdfast/v1/favorites.pb-c.h"
 #include "node/core/definition/collection.h"
-#include "node/core/favorite/partial.h"
-
-#define FAVORITE_GONE_MAX 1000u
-#define FAVORITE_VER_MAX  9007199254740991ull /* 2^53 - 1: exact in every JSON reader. */
+#include "node/core/favorite/edge.h"
 
 /* What a caller wants of one edge. */
 struct favorite_call {
@@ -42,16 +39,14 @@ NODISCARD err favorite_targets_check(struct arena *arena, struct refusal *refusa
 NODISCARD err favorite_change(struct apply_context *context, const struct favorite_call *call,
                               struct favorite_result *ret_result);
 
+/* A place between a player's edges, as cursors have it: since when an edge stands, a colon, its
+ * target. In the arena. ERR_INVALID: the text is none; *ret_target points into it. */
+char *favorite_place(struct arena *arena, uint64_t at_ms, const char *target);
+NODISCARD err favorite_place_parse(const char *place, uint64_t *ret_at_ms,
+                                   struct slice *ret_target);
+
 /* What a row says, in the arena; `row` NULL: there is none. */
 Holdfast__V1__FavoriteStatus *favorite_status(struct arena *arena, struct slice target,
                                               const struct favorite_row *row);
-
-/* Each of these: ERR_NEED; ERR_CORRUPT: the row cannot be read. All zero if there is none. */
-NODISCARD err favorite_find(struct state *state, const struct favorite_key *edge, struct need *need,
-                            struct favorite_row *ret_row);
-NODISCARD err favorites_find(struct state *state, const struct favorite_key *edge,
-                             struct need *need, struct favorites_row *ret_row);
-void favorites_store(struct apply_context *context, const struct favorite_key *edge,
-                     const struct favorites_row *row);
 
 #endif

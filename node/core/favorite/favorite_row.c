@@ -4,27 +4,71 @@
 
 #include "node/core/codec/text_rule.h"
 
-#define ROW_VERSION 1u
+#define ROW_VERSION         1u
+#define ROW_VERSION_FLAGGED 2u /* Of what is flagged: apply version 8 reads all others. */
 
+/* ---- flags ---- */
+static void flag_put(const struct favorite_row *row, struct buf *out)
+{
+    buf_put_u8(out, row->flag);
+    buf_put_u64(out, row->flagged_at_ms);
+}
+
+/* An edge waits since it was made, or later. One that is gone waits for nothing, and only what a
+ * moderator decided is remembered of it. */
+static bool flag_is_sound(const struct favorite_row *row)
+{
+    if (row->favorited)
+        return row->flag >= FLAG_ACCOUNT_AGE && row->flag <= FLAG_REJECTED &&
+               row->flagged_at_ms >= row->at_ms;
+    return (row->flag == FLAG_MODERATION || row->flag == FLAG_REJECTED) && row->flagged_at_ms == 0;
+}
+
+static void flag_read(struct reader *reader, struct favorite_row *row)
+{
+    row->flag = read_u8(reader);
+    row->flagged_at_ms = read_u64(reader);
+    reader->bad |= !flag_is_sound(row);
+}
+
+static uint8_t version_of(bool flagged)
+{
+    return flagged ? ROW_VERSION_FLAGGED : ROW_VERSION;
+}
+
+/* Whether what is flagged follows. */
+static bool version_read(struct reader *reader)
+{
+    uint8_t version = read_u8(reader);
+
+    reader->bad |= version != ROW_VERSION && version != ROW_VERSION_FLAGGED;
+    return version == ROW_VERSION_FLAGGED;
+}
+
+/* ---- rows ---- */
 void favorite_row_encode(const struct favorite_row *row, struct buf *out)
 {
-    buf_put_u8(out, ROW_VERSION);
+    buf_put_u8(out, version_of(row->flag > 0));
     buf_put_u8(out, row->favorited);
     buf_put_u64(out, row->ver);
     buf_put_u64(out, row->at_ms);
+    if (row->flag > 0)
+        flag_put(row, out);
 }
 
 err favorite_row_decode(struct slice value, struct favorite_row *ret_row)
 {
     struct reader reader = reader_from(value);
-    struct favorite_row row;
+    struct favorite_row row = { 0 };
 
-    bool known = read_u8(&reader) == ROW_VERSION;
+    bool flagged = version_read(&reader);
     uint8_t favorited = read_u8(&reader);
     row.favorited = favorited != 0;
     row.ver = read_u64(&reader);
     row.at_ms = read_u64(&reader);
-    if (!known || favorited > 1 || row.ver == 0 || reader_finish(&reader) != ERR_OK)
+    if (flagged)
+        flag_read(&reader, &row);
+    if (favorited > 1 || row.ver == 0 || reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
     *ret_row = row;
     return ERR_OK;
@@ -32,20 +76,26 @@ err favorite_row_decode(struct slice value, struct favorite_row *ret_row)
 
 void favorites_row_encode(const struct favorites_row *row, struct buf *out)
 {
-    buf_put_u8(out, ROW_VERSION);
+    buf_put_u8(out, version_of(row->flagged > 0));
     buf_put_u32(out, row->edges);
     buf_put_u32(out, row->gone);
+    if (row->flagged > 0)
+        buf_put_u32(out, row->flagged);
 }
 
 err favorites_row_decode(struct slice value, struct favorites_row *ret_row)
 {
     struct reader reader = reader_from(value);
-    struct favorites_row row;
+    struct favorites_row row = { 0 };
 
-    bool known = read_u8(&reader) == ROW_VERSION;
+    bool flagged = version_read(&reader);
     row.edges = read_u32(&reader);
     row.gone = read_u32(&reader);
-    if (!known || reader_finish(&reader) != ERR_OK)
+    if (flagged) {
+        row.flagged = read_u32(&reader);
+        reader.bad |= row.flagged == 0 || row.flagged > row.edges;
+    }
+    if (reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
     *ret_row = row;
     return ERR_OK;
@@ -155,15 +205,84 @@ err favored_row_decode(struct slice key, struct slice value, struct favorite_key
     return favorite_key_parse(key, ret_key);
 }
 
-void favorer_row_encode(uint64_t at_ms, struct buf *out)
+void favorer_row_encode(const struct favorite_row *edge, struct buf *out)
 {
-    number_encode(at_ms, out);
+    buf_put_u8(out, version_of(edge->flag > 0));
+    buf_put_u64(out, edge->at_ms);
+    if (edge->flag > 0)
+        flag_put(edge, out);
+}
+
+err favorer_row_read(struct slice key, struct slice value, struct favorite_key *ret_key,
+                     struct favorite_row *ret_edge)
+{
+    struct reader reader = reader_from(value);
+    struct favorite_row edge = { .favorited = true };
+
+    bool flagged = version_read(&reader);
+    edge.at_ms = read_u64(&reader);
+    if (flagged)
+        flag_read(&reader, &edge);
+    if (reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_edge = edge;
+    return favorite_key_parse(key, ret_key);
 }
 
 err favorer_row_decode(struct slice key, struct slice value, struct favorite_key *ret_key,
                        uint64_t *ret_at_ms)
 {
-    if (number_decode(value, ret_at_ms) != ERR_OK)
+    struct favorite_row edge;
+
+    err e = favorer_row_read(key, value, ret_key, &edge);
+    if (e == ERR_OK)
+        *ret_at_ms = edge.at_ms;
+    return e;
+}
+
+/* ---- what waits for a review ---- */
+void review_key(struct row_key *key, const struct favorite_key *edge, uint64_t flagged_at_ms)
+{
+    row_key_review(key, flagged_at_ms, edge->entity, edge->collection);
+    row_key_review_add(key, edge->target);
+}
+
+err review_key_parse(struct slice key, struct favorite_key *ret_edge)
+{
+    struct reader reader = reader_from(key);
+    struct favorite_key edge = { 0 };
+
+    bool known = read_u8(&reader) == TABLE_REVIEW;
+    edge.at_ms = read_u64_be(&reader);
+    edge.entity = read_text(&reader);
+    edge.collection = read_u64_be(&reader);
+    edge.target = read_rest(&reader);
+    if (!known || reader.bad || !is_entity(edge.entity) || edge.collection == 0 ||
+        !target_is_sound(edge.target))
         return ERR_CORRUPT;
-    return favorite_key_parse(key, ret_key);
+    *ret_edge = edge;
+    return ERR_OK;
+}
+
+void review_row_encode(const struct favorite_row *edge, struct buf *out)
+{
+    buf_put_u8(out, ROW_VERSION);
+    buf_put_u8(out, edge->flag);
+    buf_put_u64(out, edge->at_ms);
+}
+
+err review_row_decode(struct slice key, struct slice value, struct review_row *ret_row)
+{
+    struct reader reader = reader_from(value);
+    struct review_row row = { 0 };
+
+    err e = review_key_parse(key, &row.edge);
+    bool known = read_u8(&reader) == ROW_VERSION;
+    row.flag = read_u8(&reader);
+    row.made_at_ms = read_u64(&reader);
+    if (e != ERR_OK || !known || row.flag < FLAG_ACCOUNT_AGE || row.flag > FLAG_REJECTED ||
+        row.made_at_ms > row.edge.at_ms || reader_finish(&reader) != ERR_OK)
+        return ERR_CORRUPT;
+    *ret_row = row;
+    return ERR_OK;
 }

@@ -284,6 +284,7 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_FAVORITES:
     case TABLE_FAVORED:
     case TABLE_FAVORER:
+    case TABLE_REVIEW:
     case TABLE_PARTIAL:
     case TABLE_ADDED:
     case TABLE_ADDER:

@@ -5,7 +5,9 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION 8u
+#define META_VERSION 9u
+#define META_VERSION_WITHOUT_REVIEWS                                                               \
+    8u /* Written while there are none: apply version 8 reads it. */
 #define META_VERSION_WITHOUT_EVENTS                                                                \
     7u                                 /* Written while there are none: apply version 6 reads it.  \
                                         */
@@ -147,8 +149,10 @@ static void read_policy(struct reader *reader, struct policy *policy)
 
 static uint8_t version_of(const struct meta *meta)
 {
-    if (event_log_is_used(&meta->events))
+    if (meta->review_count > 0)
         return META_VERSION;
+    if (event_log_is_used(&meta->events))
+        return META_VERSION_WITHOUT_REVIEWS;
     return meta->key_count > 0 ? META_VERSION_WITHOUT_EVENTS : META_VERSION_WITHOUT_KEYS;
 }
 
@@ -201,6 +205,10 @@ void meta_encode(const struct meta *meta, struct buf *out)
         buf_put_u64(out, meta->key_count);
     if (version > META_VERSION_WITHOUT_EVENTS)
         event_log_encode(&meta->events, out);
+    if (version > META_VERSION_WITHOUT_REVIEWS) {
+        buf_put_u64(out, meta->review_count);
+        buf_put_u64(out, meta->review_since_ms);
+    }
 }
 
 static void read_use(struct reader *reader, struct shard_use *use)
@@ -214,6 +222,13 @@ static void read_use(struct reader *reader, struct shard_use *use)
     use->rows.count = read_u64(reader);
     use->rows.sums[0] = read_u64(reader);
     use->rows.sums[1] = read_u64(reader);
+}
+
+static void read_reviews(struct reader *reader, struct meta *meta)
+{
+    meta->review_count = read_u64(reader);
+    meta->review_since_ms = read_u64(reader);
+    reader->bad |= meta->review_count == 0;
 }
 
 static bool read_told(struct reader *reader)
@@ -320,6 +335,8 @@ err meta_decode(struct slice bytes, struct meta *meta)
     event_log_init(&read.events);
     if (version > META_VERSION_WITHOUT_EVENTS)
         event_log_read(&reader, &read.events);
+    if (version > META_VERSION_WITHOUT_REVIEWS)
+        read_reviews(&reader, &read);
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;

@@ -95,6 +95,8 @@ struct meta {
     struct policy policy;
     struct shard_use use;
     struct event_log events;
+    uint64_t review_count;    /* Edges that wait for a review (TABLE_REVIEW). */
+    uint64_t review_since_ms; /* Since when the first of them does; 0: none. */
     bool inboxes_told; /* Each channel's row knows the greatest seq that it decided. Not of shards
                         * that builds before this one began. */
 };

@@ -32,20 +32,21 @@ static err put(struct making *m)
     return ERR_OK;
 }
 
-/* Since when the edge's player stands with its target; 0: it does not. ERR_CORRUPT. */
-static err favorer_find(struct making *m, uint64_t *ret_at_ms)
+/* The edge as it stands with its target, all but its `ver`; not favorited: it does not.
+ * ERR_CORRUPT. */
+static err favorer_find(struct making *m, struct favorite_row *ret_edge)
 {
     struct favorite_key unused;
     struct row_key key;
     struct slice value;
 
-    *ret_at_ms = 0;
+    *ret_edge = (struct favorite_row){ 0 };
     row_key_favorer_prefix(&key, m->edge.collection, m->edge.target);
     row_key_favorer_add(&key, m->edge.entity);
     enum state_found found = row_find(m->context->state, &key, m->context->need, &value);
     if (found != STATE_PRESENT)
         return found == STATE_MISSING ? ERR_NEED : ERR_OK;
-    return favorer_row_decode(row_key_slice(&key), value, &unused, ret_at_ms);
+    return favorer_row_read(row_key_slice(&key), value, &unused, ret_edge);
 }
 
 /* What the list says of it; 1, the lowest that there is, where that cannot be read. ERR_NEED. */
@@ -70,16 +71,16 @@ static err listed_ver(struct making *m, uint64_t at_ms, uint64_t *ret_ver)
 /* An edge that stands stands with its target, too; one that is gone is forgotten. */
 static err make_edge(struct making *m)
 {
-    struct favorite_row row = { .favorited = true };
+    struct favorite_row row;
 
-    err e = favorer_find(m, &row.at_ms);
+    err e = favorer_find(m, &row);
     if (e == ERR_CORRUPT) {
         m->repair->wants = "an edge whose row of table G can be read: RepairRow mends that";
         return ERR_OK;
     }
     if (e != ERR_OK)
         return e;
-    if (row.at_ms == 0)
+    if (!row.favorited)
         return drop(m);
     e = listed_ver(m, row.at_ms, &row.ver);
     if (e != ERR_OK)
@@ -134,13 +135,34 @@ static err make_favorer(struct making *m)
     }
     if (!row.favorited)
         return drop(m);
-    favorer_row_encode(row.at_ms, fresh(m));
+    favorer_row_encode(&row, fresh(m));
+    return put(m);
+}
+
+/* An edge that waits has its row here. Whether one that cannot be read was counted is not known:
+ * only one that is made again is. */
+static err make_review(struct making *m)
+{
+    struct favorite_row row = { 0 };
+
+    err e = favorite_find(m->context->state, &m->edge, m->context->need, &row);
+    if (e == ERR_NEED)
+        return e;
+    if (e == ERR_CORRUPT) {
+        m->repair->wants = "a row of an edge that can be read: its row of table f comes first";
+        return ERR_OK;
+    }
+    if (!row.favorited || favorite_edge_counts(&row) || row.flagged_at_ms != m->edge.at_ms) {
+        damage_count_down(m->context->damage, &m->context->meta->review_count, 1);
+        return drop(m);
+    }
+    review_row_encode(&row, fresh(m));
     return put(m);
 }
 
 struct counting {
     struct arena *arena;
-    uint64_t count;
+    uint64_t looked, count;
     struct slice last;
     struct hours *hours; /* In which they were made: of rows of TABLE_FAVORER. NULL: not asked. */
 };
@@ -149,12 +171,16 @@ static bool count_row(void *user, struct slice key, struct slice value)
 {
     struct counting *counting = user;
     struct favorite_key edge;
-    uint64_t at_ms;
+    struct favorite_row row;
 
-    if (counting->hours != NULL && favorer_row_decode(key, value, &edge, &at_ms) == ERR_OK)
-        hours_add(counting->hours, hour_of(at_ms));
-    counting->count++;
+    counting->looked++;
     counting->last = arena_copy(counting->arena, key);
+    if (counting->hours != NULL && favorer_row_read(key, value, &edge, &row) == ERR_OK) {
+        if (!favorite_edge_counts(&row))
+            return true;
+        hours_add(counting->hours, hour_of(row.at_ms));
+    }
+    counting->count++;
     return true;
 }
 
@@ -170,19 +196,62 @@ static err count_rows(struct apply_context *context, const struct row_key *prefi
             .after = counting.last,
             .limit = COUNT_PAGE,
         };
-        before = counting.count;
+        before = counting.looked;
         err e = state_range_visit(context->state, &range, context->need, count_row, &counting);
         if (e != ERR_OK)
             return e;
-    } while (counting.count == before + COUNT_PAGE);
+    } while (counting.looked == before + COUNT_PAGE);
     *ret_count = counting.count;
+    return ERR_OK;
+}
+
+struct flagged {
+    struct making *making;
+    uint64_t looked, count;
+    struct slice last;
+};
+
+static bool count_review(void *user, struct slice key, struct slice value)
+{
+    struct flagged *flagged = user;
+    const struct favorite_key *own = &flagged->making->edge;
+    struct favorite_key edge;
+
+    (void)value;
+    flagged->looked++;
+    flagged->last = arena_copy(flagged->making->context->arena, key);
+    flagged->count += review_key_parse(key, &edge) == ERR_OK &&
+                      edge.collection == own->collection && slice_equal(edge.entity, own->entity);
+    return true;
+}
+
+/* Of all that wait in the shard, those of the player. */
+static err count_flagged(struct making *m, uint64_t *ret_count)
+{
+    const uint8_t letter = TABLE_REVIEW;
+    struct flagged flagged = { .making = m };
+    uint64_t before;
+
+    do {
+        const struct state_range range = {
+            .prefix = { &letter, 1 },
+            .after = flagged.last,
+            .limit = COUNT_PAGE,
+        };
+        before = flagged.looked;
+        err e =
+            state_range_visit(m->context->state, &range, m->context->need, count_review, &flagged);
+        if (e != ERR_OK)
+            return e;
+    } while (flagged.looked == before + COUNT_PAGE);
+    *ret_count = flagged.count;
     return ERR_OK;
 }
 
 static err count_own(struct making *m)
 {
     struct row_key prefix;
-    uint64_t edges, gone, targets;
+    uint64_t edges, gone, targets, flagged;
 
     row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_EDGES);
     err e = count_rows(m->context, &prefix, NULL, &edges);
@@ -191,10 +260,16 @@ static err count_own(struct making *m)
         e = count_rows(m->context, &prefix, NULL, &gone);
     if (e == ERR_OK)
         e = counter_count_targets(m->context, &m->edge, &targets);
+    if (e == ERR_OK)
+        e = count_flagged(m, &flagged);
     if (e != ERR_OK)
         return e;
     /* The number is a collection's or a counter's: of the other kind there is none. */
-    const struct favorites_row own = { (uint32_t)(edges + targets), (uint32_t)gone };
+    const struct favorites_row own = {
+        .edges = (uint32_t)(edges + targets),
+        .gone = (uint32_t)gone,
+        .flagged = (uint32_t)(flagged < edges ? flagged : edges),
+    };
 
     m->repair->dropped = own.edges == 0 && gone == 0;
     favorites_store(m->context, &m->edge, &own);
@@ -232,6 +307,10 @@ err favorite_repair(struct apply_context *context, struct slice key, struct edge
     struct making m = { .context = context, .key = key, .repair = ret_repair };
 
     *ret_repair = (struct edge_repair){ 0 };
+    if (key.data[0] == TABLE_REVIEW && review_key_parse(key, &m.edge) == ERR_OK)
+        return make_review(&m);
+    if (key.data[0] == TABLE_REVIEW)
+        damage_count_down(context->damage, &context->meta->review_count, 1);
     if (favorite_key_parse(key, &m.edge) != ERR_OK)
         return drop(&m);
     switch ((int)key.data[0]) {

@@ -10,7 +10,7 @@
 
 #define FAVORITE_REPAIR_VERSION FAVORITE_APPLY_VERSION
 
-/* A row of TABLE_FAVORITE, _FAVORITES, _FAVORED, _FAVORER or _PARTIAL. ERR_NEED. */
+/* A row of TABLE_FAVORITE, _FAVORITES, _FAVORED, _FAVORER, _PARTIAL or _REVIEW. ERR_NEED. */
 NODISCARD err favorite_repair(struct apply_context *context, struct slice key,
                               struct edge_repair *ret_repair);
 

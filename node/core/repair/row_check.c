@@ -219,6 +219,12 @@ static bool check_favorer(struct look *look)
               FAVORER_DAMAGE);
 }
 
+static bool check_review(struct look *look)
+{
+    struct review_row row;
+    return is(look, review_row_decode(look->key, look->value, &row) == ERR_OK, REVIEW_DAMAGE);
+}
+
 static bool check_partial(struct look *look)
 {
     struct partial_row row;

@@ -446,6 +446,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_ADDED:
         return (struct rule){ 3, make_favorite };
     case TABLE_FAVORED:
+    case TABLE_REVIEW:
         return (struct rule){ 4, make_favorite };
     case TABLE_FAVORITES:
         return (struct rule){ 5, make_favorite };
@@ -524,6 +525,8 @@ static bool is_known(const struct apply_context *context, struct slice key)
         return context->version >= FAVORITE_REPAIR_VERSION;
     case TABLE_RATE:
         return context->version >= RATE_APPLY_VERSION;
+    case TABLE_REVIEW:
+        return context->version >= FLAG_APPLY_VERSION;
     case TABLE_ADDED:
         return context->version >= COUNTER_REPAIR_VERSION;
     default:

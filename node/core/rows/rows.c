@@ -163,6 +163,20 @@ void row_key_favorer_add(struct row_key *key, struct slice entity)
     key_add(key, entity);
 }
 
+void row_key_review(struct row_key *key, uint64_t flagged_at_ms, struct slice entity,
+                    uint64_t collection)
+{
+    key_begin(key, TABLE_REVIEW);
+    key_add_be(key, flagged_at_ms, 8);
+    key_add_entity(key, entity);
+    key_add_be(key, collection, 8);
+}
+
+void row_key_review_add(struct row_key *key, struct slice target)
+{
+    key_add(key, target);
+}
+
 void row_key_partial(struct row_key *key, uint64_t collection, struct slice target)
 {
     key_begin(key, TABLE_PARTIAL);

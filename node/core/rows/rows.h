@@ -83,6 +83,10 @@ void row_key_favored_add(struct row_key *key, char part, uint64_t at_ms, struct 
 /* Who favorited a target shares this prefix; the entity follows. */
 void row_key_favorer_prefix(struct row_key *key, uint64_t collection, struct slice target);
 void row_key_favorer_add(struct row_key *key, struct slice entity);
+/* Of an edge that waits for a review: sorts by since when. */
+void row_key_review(struct row_key *key, uint64_t flagged_at_ms, struct slice entity,
+                    uint64_t collection);
+void row_key_review_add(struct row_key *key, struct slice target);
 void row_key_partial(struct row_key *key, uint64_t collection, struct slice target);
 /* What a player added to targets, in the order of these, shares this prefix; the target follows. */
 void row_key_added_prefix(struct row_key *key, struct slice entity, uint64_t counter);

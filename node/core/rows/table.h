@@ -70,6 +70,8 @@
     X(FAVORED,     favored,     'g', FIRST,  TEXT, ENTITY, NO,  USE,    LOAD,   ROWS) \
     /* collection, target, 0, entity -> since when. */ \
     X(FAVORER,     favorer,     'G', NONE,   NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
+    /* flagged_at_ms (u64 big-endian), entity, 0, collection, target -> why that edge waits for a review. */ \
+    X(REVIEW,      review,      'B', TIMER,  NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
     /* collection, or counter, target -> how many edges of this shard lead to it, or how much was added, and since which hours. */ \
     X(PARTIAL,     partial,     'P', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* entity, 0, counter (u64 big-endian), target -> what the player added to it in all, and when last. */ \

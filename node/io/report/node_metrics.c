@@ -195,6 +195,24 @@ static double read_oldest(void *context)
     return (double)oldest_ms / 1e3;
 }
 
+static void first_review_take(void *user, const struct shard_view *view)
+{
+    uint64_t *first_ms = user;
+
+    if (view->serving && view->reviews_since_ms > 0 && view->reviews_since_ms < *first_ms)
+        *first_ms = view->reviews_since_ms;
+}
+
+static double read_first_review(void *context)
+{
+    const struct node_metrics *m = context;
+    uint64_t first_ms = loop_wall_ms(), now_ms = first_ms;
+
+    if (m->views != NULL)
+        shard_views_visit(m->views, first_review_take, &first_ms);
+    return (double)(now_ms - first_ms) / 1e3;
+}
+
 /* clang-format off */
 /*    name            metric                                        kind     expression                            help */
 #define SHARD_FIGURES(X)                                                                                                     \
@@ -202,6 +220,7 @@ static double read_oldest(void *context)
     X(held,           "holdfast_node_shards_held",                   gauge,   view->removed ? 0 : 1,                     "Shards this node has a replica of.") \
     X(sessions,       "holdfast_node_sessions",                      gauge,   view->serving ? view->sessions : 0,       "Sessions in the shards this node owns.") \
     X(events,         "holdfast_node_events",                        gauge,   view->serving ? view->events : 0,         "Events kept in the shards this node owns.") \
+    X(reviews,        "holdfast_node_reviews_waiting",               gauge,   view->serving ? view->reviews : 0,        "Flagged edges that wait for a review, in the shards this node owns.") \
     X(lag,            "holdfast_node_unapplied_entries",             gauge,   view->last_index - view->applied_index,   "Log entries not applied yet.") \
     X(waiting,        "holdfast_node_calls_waiting",                 gauge,   view->stats.waiting_calls,                "Calls waiting inside shards.") \
     X(row_bytes,      "holdfast_node_rows_memory_bytes",             gauge,   view->stats.state.bytes,                  "Rows held in memory.") \
@@ -469,6 +488,11 @@ void node_metrics_set_sources(struct node_metrics *m, struct shard_views *views,
                                                   "Since the oldest transfer in flight was made.",
                                                   NULL },
                            read_oldest, m);
+    metrics_gauge_callback(
+        m->metrics,
+        &(struct metric_info){ "holdfast_node_reviews_oldest_seconds",
+                               "Since the first of the flagged edges was flagged.", NULL },
+        read_first_review, m);
     metrics_counter_callback(
         m->metrics,
         &(struct metric_info){ "holdfast_node_read_held_seconds_total",

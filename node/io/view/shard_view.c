@@ -88,6 +88,8 @@ static struct shard_view view_of(const struct shard *shard)
         .outcome_hash = shard_meta(shard)->outcome_hash,
         .sessions = shard_meta(shard)->session_count,
         .events = shard_meta(shard)->events.count,
+        .reviews = shard_meta(shard)->review_count,
+        .reviews_since_ms = shard_meta(shard)->review_since_ms,
     };
 
     for (uint32_t i = 0; i < view.membership.count; i++) {

@@ -1,0 +1,58 @@
+/*
+ * edge: one edge from a player to a target as an entry changes it: its rows, its player's and its
+ * target's. What decides is elsewhere: players (favorite.h) and moderators (review.h).
+ */
+#ifndef NODE_CORE_FAVORITE_EDGE_H
+#define NODE_CORE_FAVORITE_EDGE_H
+
+#include "node/core/favorite/favorite_row.h"
+#include "node/core/favorite/partial.h"
+#include "node/core/handler/handler.h"
+
+#define FAVORITE_GONE_MAX 1000u
+#define FAVORITE_VER_MAX  9007199254740991ull /* 2^53 - 1: exact in every JSON reader. */
+
+struct favorite_edge {
+    struct apply_context *context;
+    struct favorite_key key;
+    struct favorite_row row;  /* As it stands; `ver` 0: there is none. */
+    struct favorites_row own; /* The player's, in this collection. */
+    struct partial_row partial;
+    err row_read, own_read, partial_read; /* What came of reading them. */
+};
+
+/* Each of these: ERR_NEED; ERR_CORRUPT: the row cannot be read. All zero if there is none. */
+NODISCARD err favorite_find(struct state *state, const struct favorite_key *edge, struct need *need,
+                            struct favorite_row *ret_row);
+NODISCARD err favorites_find(struct state *state, const struct favorite_key *edge,
+                             struct need *need, struct favorites_row *ret_row);
+void favorites_store(struct apply_context *context, const struct favorite_key *edge,
+                     const struct favorites_row *row);
+
+/* Fills in what rows say of the edge that `key` names. Every missing row is noted before ERR_NEED.
+ */
+NODISCARD err edge_find(struct favorite_edge *edge);
+/* Once they are found. ERR_CONFLICT: refused, since a row cannot be read, or they contradict each
+ * other. */
+NODISCARD err edge_check(const struct favorite_edge *edge);
+/* Whether a row says anything of it. */
+static inline bool edge_was_there(const struct favorite_edge *edge)
+{
+    return edge->row.ver > 0;
+}
+/* The next `ver`. */
+uint64_t edge_ver_next(const struct favorite_edge *edge);
+
+/* The edge comes to be; it stood not. `flag`, of enum edge_flag: it waits for a review. */
+void edge_make(struct favorite_edge *edge, uint64_t ver, enum edge_flag flag);
+/* What it is already: only its `ver` rises. */
+void edge_keep(struct favorite_edge *edge, uint64_t ver);
+/* The edge goes, or is known to be gone from here on. `flag`: what it is flagged for if it is made
+ * again. ERR_NEED; ERR_CONFLICT: refused, since a row cannot be read. */
+NODISCARD err edge_take_away(struct favorite_edge *edge, uint64_t ver, enum edge_flag flag);
+/* An edge that counts waits for a review from here on. */
+void edge_flag(struct favorite_edge *edge, enum edge_flag flag);
+/* An edge that waits counts from here on, in the hour in which it was made. ERR_NEED. */
+NODISCARD err edge_accept(struct favorite_edge *edge);
+
+#endif
