@@ -39,7 +39,8 @@ static bool may_go(const struct row_key *key)
     case TABLE_SHARE:
     case TABLE_TALLY:
     case TABLE_RANK:
-    case TABLE_EVENT: /* Replaced by one that tells of a gap. */
+    case TABLE_RECOUNT: /* Its rebuild begins again. */
+    case TABLE_EVENT:   /* Replaced by one that tells of a gap. */
         return true;
     case TABLE_PLAYER: /* RepairPlayer. */
     case TABLE_SECTION:
@@ -185,7 +186,7 @@ static err admin_repair_row_check(struct check_context *context, ProtobufCMessag
     if (!may_go(&key))
         return refuse_invalid(
             context->arena, context->refusal, "key",
-            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K or E; others see "
+            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K, L or E; others see "
             "docs/runbooks/HoldfastRowsUnreadable.md",
             text_shorten(context->arena, text));
     e = end_check(context, request, &key);

@@ -622,7 +622,7 @@ static bool works_again(char table, enum spoiling how)
                   table == TABLE_FAVORER || table == TABLE_PARTIAL || table == TABLE_ADDER ||
                   table == TABLE_CHANGED || table == TABLE_EMPTIED || table == TABLE_NEWEST ||
                   table == TABLE_PULLED || table == TABLE_SHARE || table == TABLE_TALLY ||
-                  table == TABLE_RANK || table == TABLE_EVENT;
+                  table == TABLE_RANK || table == TABLE_RECOUNT || table == TABLE_EVENT;
 
     return !shards && how < SCATTERED;
 }

@@ -249,7 +249,7 @@ static void favorer_change(struct change *c, bool stands)
 }
 
 /* An edge that goes is taken from the hour in which it was made: `at_ms` of its row. */
-static void partial_change(struct change *c, bool rises)
+static err partial_change(struct change *c, bool rises)
 {
     uint32_t made = hour_of(c->row.at_ms);
 
@@ -261,7 +261,7 @@ static void partial_change(struct change *c, bool rises)
         hours_add(&c->partial.hours, made);
     else
         hours_remove(&c->partial.hours, made);
-    partial_store(c->context, &c->edge, &c->partial);
+    return partial_store(c->context, &c->edge, &c->partial);
 }
 
 struct oldest {
@@ -332,9 +332,8 @@ static err make(struct change *c, uint64_t ver)
     edge_store(c);
     listed_store(c);
     favorer_change(c, true);
-    partial_change(c, true);
     favorites_store(c->context, &c->edge, &c->own);
-    return ERR_OK;
+    return partial_change(c, true);
 }
 
 /* The edge goes, or is known to be gone from here on. */
@@ -348,7 +347,9 @@ static err take_away(struct change *c, uint64_t ver)
         c->own.gone--;
     if (stood) {
         favorer_change(c, false);
-        partial_change(c, false);
+        err e = partial_change(c, false);
+        if (e != ERR_OK)
+            return e;
         c->own.edges--;
     }
     if (c->own.gone >= FAVORITE_GONE_MAX) {
