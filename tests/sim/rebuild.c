@@ -1,6 +1,7 @@
 #include "tests/sim/rebuild.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/method.h"
@@ -121,3 +122,186 @@ void rebuild_logged(struct change *c)
     else
         c->sim->counts.rebuilds_under_way += row.under_way;
 }
+
+/* ---- a count that is planted wrong ---- */
+#ifdef HOLDFAST_DEBUG_INJECT
+#include "holdfast/debug/v1/debug.pb-c.h"
+#include "node/core/repair/recount.h"
+#include "runtime/base/hex.h"
+#include "tests/sim/favorite_model.h"
+
+#define TOO_MANY  3u
+#define LOOK_MS   20u
+#define LOOKS_MAX 400u
+
+struct planted {
+    uint32_t shard, player;
+    struct favorite_key edge;
+    uint64_t count; /* That is right. */
+};
+
+static struct sim_node *owner_of(struct sim *sim, uint32_t shard)
+{
+    for (uint32_t n = 0; n < sim->node_count; n++) {
+        struct sim_node *node = &sim->nodes[n];
+        if (node->up && node->slots[shard].shard != NULL && shard_serves(node->slots[shard].shard))
+            return node;
+    }
+    return NULL;
+}
+
+static uint64_t count_now(const struct sim *sim, const struct planted *planted)
+{
+    struct partial_row row;
+
+    if (partial_find(applier_state(sim->oracle->shards[planted->shard].applier), &planted->edge,
+                     NULL, &row) != ERR_OK)
+        return UINT64_MAX;
+    return row.count;
+}
+
+/* The newest target that has edges, in a shard that knows rebuilds. */
+static bool choose(const struct sim *sim, struct planted *ret_planted)
+{
+    static const char *const names[FAVORITE_TARGETS] = { "t0", "t1", "t2", "t3" };
+    const struct favorites_sim *favorites = sim->favorites;
+
+    for (uint32_t i = favorites != NULL ? favorites->step_count : 0; i > 0; i--) {
+        const struct edge_step *step = &favorites->steps[i - 1];
+        *ret_planted =
+            (struct planted){ .shard = step->shard,
+                              .player = step->player,
+                              .edge = { .collection = step->number,
+                                        .target = slice_from_text(names[step->target]) } };
+        ret_planted->count = count_now(sim, ret_planted);
+        if (applier_meta(sim->oracle->shards[step->shard].applier)->apply_version >=
+                RECOUNT_APPLY_VERSION &&
+            favorite_count_at(sim, step, UINT64_MAX) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Its row with another count, in hex digits. */
+static void inject(struct sim *sim, struct sim_node *owner, const struct planted *planted)
+{
+    Holdfast__Debug__V1__InjectRequest request = HOLDFAST__DEBUG__V1__INJECT_REQUEST__INIT;
+    struct sim_event event = { .kind = EV_CALL, .node = owner->id };
+    const uint8_t random[10] = { 2 };
+    char entity[32], op_id[48], key_text[512];
+    struct partial_row row;
+    struct row_key key;
+    struct buf value = { 0 }, text = { 0 };
+
+    CHECK(partial_find(applier_state(sim->oracle->shards[planted->shard].applier), &planted->edge,
+                       NULL, &row) == ERR_OK);
+    row.count += TOO_MANY;
+    partial_row_encode(&row, &value);
+    row_key_partial(&key, planted->edge.collection, planted->edge.target);
+    hex_print(key.bytes, key.size, key_text);
+    hex_print(value.data, value.size, (char *)buf_reserve(&text, 2 * value.size + 1));
+    player_entity(planted->player, entity);
+    struct uuid uuid = uuid_v7_make(SIM_UNIX_MS + sim->now_ms + sim->clock_ms, random);
+    uuid_print(&uuid, op_id);
+    request.player_id = entity + strlen("player:");
+    request.op_id = op_id;
+    request.attempt = 1;
+    request.authority = text_lend("system:admin");
+    request.spoil_key = key_text;
+    request.spoil_value = (char *)text.data;
+    buf_put_u8(&event.bytes, NO_CALLER);
+    buf_put_u8(&event.bytes, 1);
+    buf_put_u64(&event.bytes, 0);
+    buf_put_u32(&event.bytes, METHOD_DEBUG_INJECT);
+    buf_put_u32(&event.bytes, DEADLINE_MS);
+    size_t size = protobuf_c_message_get_packed_size(&request.base);
+    protobuf_c_message_pack(&request.base, buf_reserve(&event.bytes, size + 1));
+    event.bytes.size += size;
+    sim_later(sim, 1, &event);
+    buf_deinit(&value);
+    buf_deinit(&text);
+}
+
+/* As CheckCounts does it, from end to end. */
+static uint64_t compared(struct sim *sim, uint32_t shard)
+{
+    struct recount_row row = { .id = SLICE_LITERAL("check"), .part = RECOUNT_COUNTS };
+    struct arena arena = { 0 };
+    struct need need = { 0 };
+    struct recount recount = {
+        .arena = &arena,
+        .state = applier_state(sim->oracle->shards[shard].applier),
+        .need = &need,
+        .shard_count = sim->shard_count,
+        .hour = hour_of(SIM_UNIX_MS + sim->now_ms + sim->clock_ms),
+        .rows = RECOUNT_ROWS_MAX,
+        .row = &row,
+        .told = arena_alloc(&arena, RECOUNT_TOLD_MAX * sizeof *recount.told),
+    };
+
+    for (uint32_t i = 0; i < LOOKS_MAX && !row.done; i++)
+        CHECK(recount_step(&recount) == ERR_OK);
+    uint64_t different = row.different;
+    need_deinit(&need);
+    arena_deinit(&arena);
+    return different;
+}
+
+/* Step after step, until the log says that it is done. */
+static void mend(struct sim *sim, struct sim_node *owner, uint32_t shard,
+                 bool (*run_until)(struct sim *sim, uint64_t until_ms))
+{
+    rebuild_request request = HOLDFAST__V1__REBUILD_COUNTS_REQUEST__INIT;
+    struct recount_row row = { 0 };
+
+    request.shard = shard;
+    request.rebuild_id = text_lend("mend");
+    request.part = HOLDFAST__V1__REBUILD_PART__REBUILD_PART_COUNTS;
+    request.rows = ROWS_MAX;
+    for (uint32_t i = 0; i < LOOKS_MAX; i++) {
+        send(sim, owner, &request, 1);
+        if (!run_until(sim, sim->now_ms + LOOK_MS) || !read_row(sim, shard, &row))
+            return;
+        bool mine = slice_equal(row.id, SLICE_LITERAL("mend"));
+        if (mine && row.done)
+            return;
+        request.step = mine ? row.step : 0;
+    }
+}
+
+void rebuild_damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms))
+{
+    struct planted planted;
+
+    if (!rebuild_runs(sim) || sim->damaged || sim_without(sim, WITHOUT_damages) ||
+        !choose(sim, &planted))
+        return;
+    struct sim_node *owner = owner_of(sim, planted.shard);
+    if (owner == NULL)
+        return;
+    if (compared(sim, planted.shard) != 0) {
+        sim_fail(sim, planted.shard, "counts differ from their edges when all is quiet");
+        return;
+    }
+    sim->damaged = true; /* The models are no measure from here on. */
+    inject(sim, owner, &planted);
+    for (uint32_t i = 0; i < LOOKS_MAX && count_now(sim, &planted) == planted.count; i++) {
+        if (!run_until(sim, sim->now_ms + LOOK_MS))
+            return;
+    }
+    if (count_now(sim, &planted) == planted.count)
+        return; /* The call was refused: its owner went. */
+    if (compared(sim, planted.shard) != 1)
+        sim_fail(sim, planted.shard, "a count that was planted wrong is not found by comparing");
+    mend(sim, owner, planted.shard, run_until);
+    if (sim->failure[0] == '\0' && count_now(sim, &planted) != planted.count)
+        sim_fail(sim, planted.shard, "a count that was planted wrong is not mended");
+    sim->counts.rebuilds_mended++;
+}
+#else
+void rebuild_damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms))
+{
+    (void)sim;
+    (void)run_until;
+}
+#endif

@@ -11,5 +11,8 @@
 void rebuild_tick(struct sim *sim, struct sim_node *node);
 /* A RebuildCounts is applied. */
 void rebuild_logged(struct change *c);
+/* When a run is over and everything was found right: a count is planted wrong, is found by
+ * comparing (CheckCounts), and mended. */
+void rebuild_damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, uint64_t until_ms));
 
 #endif

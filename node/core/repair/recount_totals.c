@@ -1,6 +1,7 @@
 /* Totals and their places, in the home of the targets: each target within one entry. */
+#include "node/core/repair/recount_totals.h"
+
 #include "node/core/codec/arena_proto.h"
-#include "node/core/repair/recount.h"
 #include "node/core/top/top.h"
 
 typedef Holdfast__V1__CountDifference difference;
