@@ -284,9 +284,11 @@ static void another_rebuild_takes_its_place(void **state)
     request.step = 1;
     assert_null(step(f, &request));
     assert_string_equal(f->error->field, "step");
+    assert_int_equal(f->error->code, ERROR(VERSION_CONFLICT));
     request = asking("three", COUNTS);
     request.step = 4;
     assert_null(step(f, &request));
+    assert_int_equal(f->error->code, ERROR(VERSION_CONFLICT));
 }
 
 static void one_target_alone_is_told_to_its_home_again(void **state)
@@ -504,6 +506,7 @@ static void what_makes_no_sense_is_refused(void **state)
     request = asking("one", COUNTS);
     request.collection = text_lend("nothing");
     assert_null(step(f, &request));
+    assert_int_equal(f->error->code, ERROR(NOT_FOUND));
     const uint8_t nonsense[] = { 9, 9 };
     assert_null(check(f, COUNTS, 1, (ProtobufCBinaryData){ 2, (uint8_t *)(uintptr_t)nonsense }));
     assert_string_equal(f->error->field, "place");

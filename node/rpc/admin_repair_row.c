@@ -6,6 +6,7 @@
 #include "node/core/handler/event_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/channel/channel_row.h"
+#include "node/core/favorite/recount_row.h"
 #include "node/core/repair/channel_repair.h"
 #include "node/core/repair/counter_repair.h"
 #include "node/core/repair/favorite_repair.h"
@@ -149,6 +150,8 @@ static err record_check(struct check_context *context, const repair_request *req
             return row_repair_check_version(context, EVENT_APPLY_VERSION);
         if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_ADDER)
             return row_repair_check_version(context, COUNTER_REPAIR_VERSION);
+        if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_RECOUNT)
+            return row_repair_check_version(context, RECOUNT_APPLY_VERSION);
         if (request->record == NULL && !request->give_up)
             return is_of_edges(key) ? row_repair_check_version(context, FAVORITE_REPAIR_VERSION)
                                     : ERR_OK;
@@ -212,6 +215,8 @@ static bool can_repair(const struct apply_context *context, const struct row_key
         return context->version >= COUNTER_REPAIR_VERSION;
     if (key->bytes[0] == TABLE_EVENT)
         return context->version >= EVENT_APPLY_VERSION;
+    if (key->bytes[0] == TABLE_RECOUNT)
+        return context->version >= RECOUNT_APPLY_VERSION;
     if (key->bytes[0] != TABLE_CHANNEL)
         return true;
     if (context->version < CHANNEL_REPAIR_VERSION || !channel_repair_sound(key, request->other_end))
