@@ -206,6 +206,8 @@ enum method_trait {
     X(216, ACCEPT_EDGES,           v1,           admin,        AcceptEdges,           accept_edges,           MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
     X(217, REJECT_EDGES,           v1,           admin,        RejectEdges,           reject_edges,           MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
     X(218, FLAG_EDGES,             v1,           admin,        FlagEdges,             flag_edges,             MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
+    X(225, REBUILD_COUNTS,         v1,           admin,        RebuildCounts,         rebuild_counts,         SHARD_WRITE,  ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(226, CHECK_COUNTS,           internal__v1, node,         CheckCounts,           check_counts,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(230, LIST_SHARD_EVENTS,      internal__v1, node,         ListShardEvents,       list_shard_events,      SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(231, TRIM_EVENTS,            internal__v1, node,         TrimEvents,            trim_events,            OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(232, POLL,                   v1,           event,        Poll,                  poll,                   ROUTER,       PLAY,  ORDINARY,  PLAIN,   230, 0) \

@@ -269,6 +269,10 @@
     X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "")
 #define ERRORS_GET_CHANNEL(X) OF_READER(X)
 #define ERRORS_REPAIR_ROW(X) OF_WRITER(X)
+#define ERRORS_REBUILD_COUNTS(X) \
+    OF_WRITER(X) OF_SHARD_STATE(X) \
+    X(NOT_FOUND, OPEN, "no collection, or no counter, of that name is defined in the shard", "") \
+    X(QUARANTINED, OPEN, "keys of rows of targets, or the row of the rebuild, cannot be read", "")
 #define ERRORS_SET_POLICY(X) OF_WRITER(X) OF_CONFLICT(X)
 #define OF_DEFINITION(X) \
     X(NOT_FOUND, OPEN, "there is no such definition, or that version of it is not kept", "")

@@ -7,7 +7,7 @@
 #include "client/cli/verb.h"
 #include "client/sdk/client.h"
 
-/* "gold=5", "spoil=p", "spoil-key=636f0001", or an item's UID. */
+/* "gold=5", "spoil=p", "spoil-key=636f0001", "spoil-key=636f0001:01ff", or an item's UID. */
 static void add_damage(json_t *request, const char *what)
 {
     const char *equals = strchr(what, '=');
@@ -17,7 +17,10 @@ static void add_damage(json_t *request, const char *what)
         return;
     }
     if (strncmp(what, "spoil-key=", 10) == 0) {
-        json_object_set_new(request, "spoilKey", json_string(equals + 1));
+        size_t size = strcspn(equals + 1, ":");
+        json_object_set_new(request, "spoilKey", json_stringn(equals + 1, size));
+        if (equals[1 + size] == ':')
+            json_object_set_new(request, "spoilValue", json_string(equals + 1 + size + 1));
         return;
     }
     if (strncmp(what, "spoil=", 6) == 0) {
@@ -48,7 +51,7 @@ const struct verb verb_debug_inject[] = {
     {
         .words = "debug inject",
         .topic = VERB_TOPIC_LOOK,
-        .arguments = "PLAYER UID|CURRENCY=AMOUNT|spoil=TABLE|spoil-key=KEY",
+        .arguments = "PLAYER UID|CURRENCY=AMOUNT|spoil=TABLE|spoil-key=KEY[:VALUE]",
         .summary = "damage a record on purpose, for tests",
         .options = VERB_OPTIONS(OPTIONS_OF_CALLS),
         .run = inject,

@@ -6,6 +6,7 @@
 #include "node/core/handler/event_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/channel/channel_row.h"
+#include "node/core/favorite/recount_row.h"
 #include "node/core/repair/channel_repair.h"
 #include "node/core/repair/counter_repair.h"
 #include "node/core/repair/favorite_repair.h"
@@ -39,7 +40,8 @@ static bool may_go(const struct row_key *key)
     case TABLE_SHARE:
     case TABLE_TALLY:
     case TABLE_RANK:
-    case TABLE_EVENT: /* Replaced by one that tells of a gap. */
+    case TABLE_RECOUNT: /* Its rebuild begins again. */
+    case TABLE_EVENT:   /* Replaced by one that tells of a gap. */
         return true;
     case TABLE_PLAYER: /* RepairPlayer. */
     case TABLE_SECTION:
@@ -149,6 +151,8 @@ static err record_check(struct check_context *context, const repair_request *req
             return row_repair_check_version(context, EVENT_APPLY_VERSION);
         if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_ADDER)
             return row_repair_check_version(context, COUNTER_REPAIR_VERSION);
+        if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_RECOUNT)
+            return row_repair_check_version(context, RECOUNT_APPLY_VERSION);
         if (request->record == NULL && !request->give_up)
             return is_of_edges(key) ? row_repair_check_version(context, FAVORITE_REPAIR_VERSION)
                                     : ERR_OK;
@@ -186,7 +190,7 @@ static err admin_repair_row_check(struct check_context *context, ProtobufCMessag
     if (!may_go(&key))
         return refuse_invalid(
             context->arena, context->refusal, "key",
-            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K or E; others see "
+            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K, L or E; others see "
             "docs/runbooks/HoldfastRowsUnreadable.md",
             text_shorten(context->arena, text));
     e = end_check(context, request, &key);
@@ -212,6 +216,8 @@ static bool can_repair(const struct apply_context *context, const struct row_key
         return context->version >= COUNTER_REPAIR_VERSION;
     if (key->bytes[0] == TABLE_EVENT)
         return context->version >= EVENT_APPLY_VERSION;
+    if (key->bytes[0] == TABLE_RECOUNT)
+        return context->version >= RECOUNT_APPLY_VERSION;
     if (key->bytes[0] != TABLE_CHANNEL)
         return true;
     if (context->version < CHANNEL_REPAIR_VERSION || !channel_repair_sound(key, request->other_end))

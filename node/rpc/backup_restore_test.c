@@ -6,6 +6,7 @@
 #include "holdfast/v1/backup.pb-c.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
+#include "node/rpc/fixture_counter.h"
 #include "runtime/base/row_digest.h"
 
 #define PARTS 3u
@@ -152,6 +153,44 @@ static void what_was_backed_up_is_there_again(void **state)
     assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 100);
     assert_non_null(fixture_grant(&w->f, "ann", "unheld", 1));
     assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 101);
+}
+
+static uint32_t rows_of(const struct fixture *f, enum table table)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < f->row_count; i++)
+        count += f->rows[i].key.data[0] == (uint8_t)table;
+    return count;
+}
+
+/* What players added stands under the number of the counter's definition, and with the target. */
+static void rows_of_counters_come_back(void **state)
+{
+    struct world *w = *state;
+
+    fixture_define_plays(&w->old);
+    assert_int_equal(fixture_add(&w->old, "ann", "pong", 5), 5);
+    assert_int_equal(fixture_add(&w->old, "bob", "pong", 7), 7);
+    assert_int_equal(fixture_add(&w->old, "ann", "chess", 2), 2);
+    for (uint32_t i = 0; i < PARTS; i++)
+        buf_clear(&w->parts[i]);
+    w->rows = (struct row_digest){ 0 };
+    back_up(w);
+    assert_int_equal(rows_of(&w->old, TABLE_ADDED), 3);
+    assert_int_equal(rows_of(&w->old, TABLE_ADDER), 3);
+    fixture_define_plays(&w->f);
+    restore(w);
+    assert_int_equal(fixture_value(&w->f, "ann", "pong"), 5);
+    assert_int_equal(fixture_part(&w->f, "plays", "pong"), 12);
+    fixture_check_counters(&w->f);
+    assert_int_equal(rows_of(&w->f, TABLE_ADDED), 3);
+    assert_int_equal(rows_of(&w->f, TABLE_ADDER), 3);
+    fixture_restart(&w->f);
+    assert_int_equal(fixture_add(&w->f, "ann", "pong", 1), 6);
+    assert_int_equal(fixture_value(&w->f, "ann", "chess"), 2);
+    assert_int_equal(fixture_part(&w->f, "plays", "pong"), 13);
+    fixture_check_counters(&w->f);
 }
 
 static void sessions_do_not_survive_and_fences_only_rise(void **state)
@@ -304,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_was_backed_up_is_there_again),
+        TEST(rows_of_counters_come_back),
         TEST(sessions_do_not_survive_and_fences_only_rise),
         TEST(an_operation_of_before_is_not_carried_out_again),
         TEST(nothing_else_is_carried_out_meanwhile),

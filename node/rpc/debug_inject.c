@@ -8,10 +8,12 @@
 #include "node/core/repair/row_repair.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
+#include "runtime/base/hex.h"
 
 /* Damage on purpose, the same on all replicas: what a fault of a program could do. */
-#define ITEM_KIND     "injected"
-#define SPOILT_TABLES "phl"
+#define ITEM_KIND         "injected"
+#define SPOILT_TABLES     "phl"
+#define SPOILT_DIGITS_MAX 4096u
 
 typedef Holdfast__Debug__V1__InjectRequest inject_request;
 
@@ -37,6 +39,13 @@ static err debug_inject_check(struct check_context *context, ProtobufCMessage *m
         row_key_parse(slice_from_text(request->spoil_key), &key) != ERR_OK)
         return refuse_invalid(context->arena, context->refusal, "spoil_key", "a key in hex digits",
                               text_shorten(context->arena, slice_from_text(request->spoil_key)));
+    struct slice digits = slice_from_text(request->spoil_value);
+    if (digits.size > SPOILT_DIGITS_MAX || digits.size % 2 != 0 ||
+        hex_parse(digits, digits.size / 2, arena_alloc(context->arena, digits.size / 2 + 1)) !=
+            ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, "spoil_value",
+                              "at most 4096 hex digits, two a byte",
+                              text_shorten(context->arena, digits));
     if (request->amount < 0 || request->amount > AMOUNT_MAX / 2)
         return refuse_invalid(context->arena, context->refusal, "amount", "0 to 4503599627370495",
                               "");
@@ -60,11 +69,17 @@ static void put_item(struct apply_context *context, const char *uid)
 }
 
 /* Any row of the shard, as a hand in the database could. */
-static void spoil_key(struct apply_context *context, const char *text)
+static void spoil_key(struct apply_context *context, const inject_request *request)
 {
+    struct slice digits = slice_from_text(request->spoil_value);
+    uint8_t *bytes = arena_alloc(context->arena, digits.size / 2 + 1);
     struct row_key key;
 
-    if (row_key_parse(slice_from_text(text), &key) == ERR_OK)
+    if (row_key_parse(slice_from_text(request->spoil_key), &key) != ERR_OK)
+        return;
+    if (digits.size > 0 && hex_parse(digits, digits.size / 2, bytes) == ERR_OK)
+        state_put(context->state, row_key_slice(&key), (struct slice){ bytes, digits.size / 2 });
+    else
         state_put(context->state, row_key_slice(&key), SLICE_LITERAL("\xff spoilt"));
 }
 
@@ -106,7 +121,7 @@ static err debug_inject_handle(struct apply_context *context, const ProtobufCMes
     if (request->spoil_table[0] != 0)
         spoil(context, request->spoil_table[0]);
     if (request->spoil_key[0] != 0)
-        spoil_key(context, request->spoil_key);
+        spoil_key(context, request);
     return ERR_OK;
 }
 

@@ -167,3 +167,34 @@ void fixture_check_counters(struct fixture *f)
         }
     }
 }
+
+/* Some steps of a rebuild, wherever the shard is in it; each may be refused. */
+static void recount(struct fixture *f, const char *id, Holdfast__V1__RebuildPart part,
+                    uint32_t steps)
+{
+    Holdfast__V1__RebuildCountsRequest request = HOLDFAST__V1__REBUILD_COUNTS_REQUEST__INIT;
+
+    request.rebuild_id = text_lend(id);
+    request.part = part;
+    request.rows = 1;
+    for (uint32_t i = 0; i < steps; i++) {
+        const Holdfast__V1__RebuildCountsResponse *response =
+            fixture_mutate(f, METHOD_REBUILD_COUNTS, &request.base);
+        if (response == NULL || response->done)
+            return;
+        request.step = response->next_step;
+    }
+}
+
+void fixture_rebuild_all(struct fixture *f, uint32_t steps)
+{
+    Holdfast__Internal__V1__CheckCountsRequest request =
+        HOLDFAST__INTERNAL__V1__CHECK_COUNTS_REQUEST__INIT;
+
+    recount(f, "totals", HOLDFAST__V1__REBUILD_PART__REBUILD_PART_TOTALS, steps);
+    recount(f, "counts", HOLDFAST__V1__REBUILD_PART__REBUILD_PART_COUNTS, steps);
+    request.rows = 100;
+    for (request.part = HOLDFAST__V1__REBUILD_PART__REBUILD_PART_COUNTS;
+         request.part <= HOLDFAST__V1__REBUILD_PART__REBUILD_PART_TOTALS; request.part++)
+        (void)fixture_read(f, METHOD_CHECK_COUNTS, &request.base);
+}

@@ -36,6 +36,10 @@ uint64_t fixture_part(struct fixture *f, const char *counter, const char *target
 /* Some of everything that rows of counters are read and written by. Each may be refused. */
 void fixture_count_all(struct fixture *f, const char *player);
 
+/* Some steps of a rebuild of totals, and of one of counts, wherever the shard is in them, and some
+ * comparing. Each may be refused. */
+void fixture_rebuild_all(struct fixture *f, uint32_t steps);
+
 /* All rows of counters fit each other: with players, with targets, and both sums. Looks at the
  * database, after a checkpoint. */
 void fixture_check_counters(struct fixture *f);

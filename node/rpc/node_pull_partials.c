@@ -11,11 +11,20 @@ static err node_pull_partials_read(struct read_context *context, const ProtobufC
     Holdfast__Internal__V1__PullPartialsResponse *response = (void *)reply;
     struct buf parts = { 0 };
 
+    response->at_ms = (int64_t)context->now_unix_ms;
+    response->as_of_epoch = context->as_of.epoch;
+    response->as_of_owner = context->as_of.owner;
+    response->as_of_counter = context->as_of.counter;
+    if (request->since_epoch > 0) {
+        response->unchanged = request->since_epoch == context->as_of.epoch &&
+                              request->since_owner == context->as_of.owner &&
+                              request->since_counter == context->as_of.counter;
+        return ERR_OK;
+    }
     err e = pull_read(context, (struct slice){ request->homes.data, request->homes.len }, &parts);
     if (e == ERR_OK) {
         struct slice told = arena_copy(context->arena, buf_slice(&parts));
         response->parts = (ProtobufCBinaryData){ told.size, (uint8_t *)(uintptr_t)told.data };
-        response->at_ms = (int64_t)context->now_unix_ms;
     }
     buf_deinit(&parts);
     return e;

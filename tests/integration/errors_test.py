@@ -59,6 +59,9 @@ UNIT_OF_METHOD = {
        for method in ("Favorite", "Unfavorite")},
     ("CounterService/AddToCounter", "NOT_FOUND", True): (
         "node/rpc/counter_add_to_counter_test.c", "a_counter_that_is_deleted_meanwhile_refuses_at_apply"),
+    ("AdminService/RebuildCounts", "VERSION_CONFLICT", False): (
+        "node/rpc/admin_rebuild_counts_test.c", "ERROR(VERSION_CONFLICT)"),
+    ("AdminService/RebuildCounts", "NOT_FOUND", False): ("node/rpc/admin_rebuild_counts_test.c", "ERROR(NOT_FOUND)"),
     ("BackupService/BeginRestore", "SCHEMA_TOO_NEW", False): (
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (

@@ -215,9 +215,10 @@ class Rest(ClusterTest):
         """Of every method that names one."""
         count = self.good("GetCluster")["shardCount"]
         places = {"shard": 0, "other_shard": 1, "key": "70"}
-        bodies = {"MoveShard": {"from": "node-1", "to": "node-2"}, "RepairRow": {"reason": "test"}}
+        bodies = {"MoveShard": {"from": "node-1", "to": "node-2"}, "RepairRow": {"reason": "test"},
+                  "RebuildCounts": {"rebuildId": "r1", "part": "REBUILD_PART_COUNTS"}}
         named = {name: path for name, (_, path) in self.routes.items() if "{shard}" in path}
-        self.assertEqual(len(named), 6, named)
+        self.assertEqual(len(named), 7, named)
         for name, path in named.items():
             for field in ("shard", "other_shard"):
                 for shard in (count, 65536, 2**32 - 1):
@@ -300,6 +301,9 @@ class Rest(ClusterTest):
         self.good("ListQuarantined", {"shard": 0})
         self.good("ListFlaggedEdges", {"shard": 0})
         self.good("GetChannel", {"shard": 0, "other_shard": 1})
+        for part in ("REBUILD_PART_COUNTS", "REBUILD_PART_TOTALS"):
+            wait_for("the shard to know this version", lambda part=part: self.route("RebuildCounts", {"shard": 0}, {
+                "rebuildId": part.lower(), "part": part})[0] == 200)
         self.assertNotIn("quarantined", self.good("GetQuarantine", {"player_id": ada}))
         self.good("CheckPlayer", {"player_id": ada})
         for operation, path, body in (

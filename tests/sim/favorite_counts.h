@@ -12,7 +12,8 @@
     X(reviews_flagged) X(reviews_young) X(reviews_fast) X(reviews_again) X(reviews_accepted)         \
     X(reviews_rejected) X(reviews_by_hand) X(reviews_gone) X(reviews_untrue) X(reviews_lists)        \
     X(counters_added) X(counters_full) X(counters_unknown) X(counters_lists) X(counters_pages)       \
-    X(counters_values) X(counters_partials) X(counters_tops)
+    X(counters_values) X(counters_partials) X(counters_tops) X(rebuild_steps) X(rebuilds_done)      \
+    X(rebuilds_under_way)
 /* clang-format on */
 
 #endif

@@ -5,6 +5,7 @@
 #include "idl/method.h"
 #include "runtime/cluster/wire.h"
 #include "tests/sim/favorite.h"
+#include "tests/sim/rebuild.h"
 #include "tests/sim/sim.h"
 #include "tests/sim/top.h"
 
@@ -73,6 +74,7 @@ void node_pull(struct sim *sim, struct sim_node *node)
         owned[i] = node->slots[i].shard != NULL && shard_serves(node->slots[i].shard);
     (void)puller_begin(node->puller, sim->now_ms, sim_unix_ms(sim, node), owned);
     call_all(sim, node);
+    rebuild_tick(sim, node);
 }
 
 void node_pull_answered(struct sim *sim, struct sim_node *node, const struct sim_event *event)

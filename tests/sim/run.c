@@ -10,6 +10,7 @@
 #include "tests/sim/definition.h"
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
+#include "tests/sim/rebuild.h"
 #include "tests/sim/top.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/workload.h"
@@ -360,6 +361,8 @@ void sim_run(struct sim *sim)
         trade_check(sim, run_until);
     if (sim->failure[0] == '\0' && !sim->stopped)
         damage_check(sim, run_until);
+    if (sim->failure[0] == '\0' && !sim->stopped)
+        rebuild_damage_check(sim, run_until);
     if (sim->failure[0] == '\0' && !sim->stopped)
         rest_again(sim);
     if (sim->failure[0] == '\0' && !sim->stopped)

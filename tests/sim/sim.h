@@ -123,7 +123,7 @@ enum sim_kind {
     X(restores_accepted) X(restores_interrupted) X(restores_refused) X(restores_of_members)
 /* What a build without the means to damage records cannot do, it need not have done. */
 #ifdef HOLDFAST_DEBUG_INJECT
-#define SIM_INJECTED(X) X(damages)
+#define SIM_INJECTED(X) X(damages) X(rebuilds_mended)
 #else
 #define SIM_INJECTED(X)
 #endif

@@ -134,14 +134,14 @@ static void store(struct addition *a)
 }
 
 /* The hour is that of this entry, by its owner's clock, however late a home counts it. */
-static void partial_add(struct addition *a)
+static err partial_add(struct addition *a)
 {
     uint32_t hour = hour_of(a->context->owner_ms);
 
     a->partial.count += a->amount;
     hours_prune(&a->partial.hours, hour);
     hours_add_many(&a->partial.hours, hour, a->amount);
-    partial_store(a->context, &a->key, &a->partial);
+    return partial_store(a->context, &a->key, &a->partial);
 }
 
 err counter_add(struct apply_context *context, const add_request *request, add_response *response)
@@ -168,7 +168,9 @@ err counter_add(struct apply_context *context, const add_request *request, add_r
     a.row.value += request->amount;
     a.row.at_ms = context->owner_ms;
     store(&a);
-    partial_add(&a);
+    e = partial_add(&a);
+    if (e != ERR_OK)
+        return e;
     CHECK((uint64_t)a.row.value <= a.partial.count);
     response->value = a.row.value;
     response->targets = a.own.edges;

@@ -138,7 +138,7 @@ static void favorer_change(struct favorite_edge *e, bool stands)
 
 /* An edge that goes, or waits, is taken from the hour in which it was made, `at_ms` of its row; one
  * that is accepted is counted there. */
-static void partial_change(struct favorite_edge *e, bool rises)
+static err partial_change(struct favorite_edge *e, bool rises)
 {
     uint32_t made = hour_of(e->row.at_ms);
 
@@ -150,7 +150,7 @@ static void partial_change(struct favorite_edge *e, bool rises)
         hours_add(&e->partial.hours, made);
     else
         hours_remove(&e->partial.hours, made);
-    partial_store(e->context, &e->key, &e->partial);
+    return partial_store(e->context, &e->key, &e->partial);
 }
 
 /* ---- what waits ---- */
@@ -257,7 +257,7 @@ static err forget_oldest(struct favorite_edge *e)
     return ERR_OK;
 }
 
-void edge_make(struct favorite_edge *e, uint64_t ver, enum edge_flag flag)
+err edge_make(struct favorite_edge *e, uint64_t ver, enum edge_flag flag)
 {
     CHECK(!e->row.favorited);
     if (edge_was_there(e)) {
@@ -271,9 +271,8 @@ void edge_make(struct favorite_edge *e, uint64_t ver, enum edge_flag flag)
     edge_store(e);
     listed_store(e);
     favorer_change(e, true);
-    if (favorite_edge_counts(&e->row))
-        partial_change(e, true);
     favorites_store(e->context, &e->key, &e->own);
+    return favorite_edge_counts(&e->row) ? partial_change(e, true) : ERR_OK;
 }
 
 void edge_keep(struct favorite_edge *e, uint64_t ver)
@@ -290,8 +289,7 @@ static err stop_standing(struct favorite_edge *e)
     e->own.edges--;
     if (!favorite_edge_counts(&e->row))
         return review_end(e);
-    partial_change(e, false);
-    return ERR_OK;
+    return partial_change(e, false);
 }
 
 err edge_take_away(struct favorite_edge *e, uint64_t ver, enum edge_flag flag)
@@ -321,14 +319,18 @@ err edge_take_away(struct favorite_edge *e, uint64_t ver, enum edge_flag flag)
     return ERR_OK;
 }
 
-void edge_flag(struct favorite_edge *e, enum edge_flag flag)
+err edge_flag(struct favorite_edge *e, enum edge_flag flag)
 {
     CHECK(favorite_edge_counts(&e->row));
-    partial_change(e, false);
+    err error = partial_change(e, false);
+
+    if (error != ERR_OK)
+        return error;
     review_begin(e, flag);
     edge_store(e);
     favorer_change(e, true);
     favorites_store(e->context, &e->key, &e->own);
+    return ERR_OK;
 }
 
 err edge_accept(struct favorite_edge *e)
@@ -340,7 +342,6 @@ err edge_accept(struct favorite_edge *e)
         return error;
     edge_store(e);
     favorer_change(e, true);
-    partial_change(e, true);
     favorites_store(e->context, &e->key, &e->own);
-    return ERR_OK;
+    return partial_change(e, true);
 }

@@ -43,15 +43,15 @@ static inline bool edge_was_there(const struct favorite_edge *edge)
 /* The next `ver`. */
 uint64_t edge_ver_next(const struct favorite_edge *edge);
 
-/* The edge comes to be; it stood not. `flag`, of enum edge_flag: it waits for a review. */
-void edge_make(struct favorite_edge *edge, uint64_t ver, enum edge_flag flag);
+/* The edge comes to be; it stood not. `flag`, of enum edge_flag: it waits for a review. ERR_NEED. */
+NODISCARD err edge_make(struct favorite_edge *edge, uint64_t ver, enum edge_flag flag);
 /* What it is already: only its `ver` rises. */
 void edge_keep(struct favorite_edge *edge, uint64_t ver);
 /* The edge goes, or is known to be gone from here on. `flag`: what it is flagged for if it is made
  * again. ERR_NEED; ERR_CONFLICT: refused, since a row cannot be read. */
 NODISCARD err edge_take_away(struct favorite_edge *edge, uint64_t ver, enum edge_flag flag);
-/* An edge that counts waits for a review from here on. */
-void edge_flag(struct favorite_edge *edge, enum edge_flag flag);
+/* An edge that counts waits for a review from here on. ERR_NEED. */
+NODISCARD err edge_flag(struct favorite_edge *edge, enum edge_flag flag);
 /* An edge that waits counts from here on, in the hour in which it was made. ERR_NEED. */
 NODISCARD err edge_accept(struct favorite_edge *edge);
 

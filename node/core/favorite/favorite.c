@@ -167,8 +167,7 @@ static err make(struct change *c, uint64_t ver, enum edge_flag flag)
         if (e != ERR_OK)
             return e;
     }
-    edge_make(&c->edge, ver, flag);
-    return ERR_OK;
+    return edge_make(&c->edge, ver, flag);
 }
 
 /* What a moderator decided of the edge is remembered; what a rule did is judged again. */

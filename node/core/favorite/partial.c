@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "node/core/codec/text_rule.h"
+#include "node/core/favorite/recount_row.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
@@ -203,21 +204,43 @@ static void note(struct apply_context *context, const struct favorite_key *edge,
     state_put(context->state, row_key_slice(&key), (struct slice){ &version, 1 });
 }
 
-void partial_store(struct apply_context *context, const struct favorite_key *edge,
-                   struct partial_row *row)
+/* A rebuild that is on its way over the edges of this target. */
+static err follow(struct apply_context *context, const struct favorite_key *edge,
+                  const struct partial_row *after)
+{
+    struct partial_row before;
+    bool counted;
+
+    err e = recount_has_counted(context, edge, &counted);
+    if (e != ERR_OK || !counted)
+        return e;
+    e = partial_find(context->state, edge, context->need, &before);
+    if (e == ERR_NEED)
+        return e;
+    if (e == ERR_OK)
+        recount_follow(context, &before, after);
+    return ERR_OK;
+}
+
+err partial_store(struct apply_context *context, const struct favorite_key *edge,
+                  struct partial_row *row)
 {
     struct row_key key;
 
+    err e = follow(context, edge, row);
+    if (e != ERR_OK)
+        return e;
     if (context->version >= TOP_APPLY_VERSION && context->op->shard_count > 0)
         note(context, edge, row);
     row_key_partial(&key, edge->collection, edge->target);
     if (row->count == 0 && row->changed.epoch == 0) {
         state_delete(context->state, row_key_slice(&key));
-        return;
+        return ERR_OK;
     }
     buf_clear(context->scratch);
     partial_row_encode(row, context->scratch);
     state_put(context->state, row_key_slice(&key), buf_slice(context->scratch));
+    return ERR_OK;
 }
 
 /* ---- forgetting ---- */

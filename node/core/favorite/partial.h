@@ -66,9 +66,11 @@ uint32_t target_home(uint64_t collection, struct slice target, uint32_t shard_co
 /* All zero if there is none. ERR_NEED; ERR_CORRUPT: the row cannot be read. */
 NODISCARD err partial_find(struct state *state, const struct favorite_key *edge, struct need *need,
                            struct partial_row *ret_row);
-/* As changed by the entry that is applied: the home is told. */
-void partial_store(struct apply_context *context, const struct favorite_key *edge,
-                   struct partial_row *row);
+/* As changed by the entry that is applied, for what the edge's entity does: the home is told, and a
+ * rebuild that has counted the edge follows (recount_row.h). Without an entity: as it was computed.
+ * ERR_NEED: nothing was stored. */
+NODISCARD err partial_store(struct apply_context *context, const struct favorite_key *edge,
+                            struct partial_row *row);
 
 /* ---- forgetting ---- */
 /* The homes with targets that are without edges, and since when the first of them is: at most as

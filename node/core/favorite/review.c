@@ -283,7 +283,7 @@ static err decide(const struct review *r, struct favorite_edge *edge, uint32_t p
     if (counts)
         e = review_room(r->context, REVIEW_BY_HAND);
     if (counts && e == ERR_OK)
-        edge_flag(edge, FLAG_MODERATION);
+        e = edge_flag(edge, FLAG_MODERATION);
     return e;
 }
 

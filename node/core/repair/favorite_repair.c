@@ -298,8 +298,7 @@ static err count_partial(struct making *m)
     if (m->context->version < TOP_APPLY_VERSION)
         row.hours = (struct hours){ 0 };
     m->repair->dropped = row.count == 0;
-    partial_store(m->context, &m->edge, &row);
-    return ERR_OK;
+    return partial_store(m->context, &m->edge, &row);
 }
 
 err favorite_repair(struct apply_context *context, struct slice key, struct edge_repair *ret_repair)

@@ -10,7 +10,7 @@
 #include "node/core/definition/counter_rule.h"
 #include "node/core/definition/definition.h"
 #include "node/core/definition/player_rate.h"
-#include "node/core/favorite/favorite_row.h"
+#include "node/core/favorite/recount_row.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/goods/mailbox.h"
@@ -295,6 +295,18 @@ static bool check_rank(struct look *look)
 {
     struct top_key key;
     return is(look, rank_row_decode(look->key, look->value, &key) == ERR_OK, RANK_DAMAGE);
+}
+
+static bool check_recount(struct look *look)
+{
+    struct recount_row row;
+    struct row_key key;
+
+    row_key_recount(&key);
+    return is(look,
+              recount_row_decode(look->value, &row) == ERR_OK &&
+                  slice_equal(look->key, row_key_slice(&key)),
+              RECOUNT_DAMAGE);
 }
 
 static bool check_event(struct look *look)

@@ -270,6 +270,19 @@ void row_key_tally(struct row_key *key, uint64_t collection, struct slice target
     key_add(key, target);
 }
 
+void row_key_recount(struct row_key *key)
+{
+    key_begin(key, TABLE_RECOUNT);
+    key_add_be(key, 0, 1);
+}
+
+void row_key_of_number(struct row_key *key, char table, uint64_t number)
+{
+    key_begin(key, (enum table)table);
+    if (number > 0)
+        key_add_be(key, number, 8);
+}
+
 void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window)
 {
     key_begin(key, TABLE_RANK);

@@ -111,6 +111,10 @@ void row_key_tally(struct row_key *key, uint64_t collection, struct slice target
 /* A top list shares this prefix; the highest counts come first, at one count by target. */
 void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window);
 void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target);
+/* How far the last rebuild of counts or totals has come: one of the shard. */
+void row_key_recount(struct row_key *key);
+/* What all rows of a table whose keys begin with that number share; of 0: all rows of the table. */
+void row_key_of_number(struct row_key *key, char table, uint64_t number);
 /* Events sort by the entry that committed them, then by place in it. */
 void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32_t place);
 /* Whose the row is, by its key alone: it points into `key`. Empty: the shard's. */

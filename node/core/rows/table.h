@@ -73,7 +73,7 @@
     /* flagged_at_ms (u64 big-endian), entity, 0, collection, target -> why that edge waits for a review. */ \
     X(REVIEW,      review,      'B', TIMER,  NONE, ASKED,  NO,  FIRST,  LOAD,   ROWS) \
     /* collection, or counter, target -> how many edges of this shard lead to it, or how much was added, and since which hours. */ \
-    X(PARTIAL,     partial,     'P', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    X(PARTIAL,     partial,     'P', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* entity, 0, counter (u64 big-endian), target -> what the player added to it in all, and when last. */ \
     X(ADDED,       added,       'J', FIRST,  TEXT, ENTITY, NO,  USE,    LOAD,   ROWS) \
     /* counter, target, 0, entity -> the same. */ \
@@ -92,6 +92,8 @@
     X(TALLY,       tally,       'T', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* collection, window, count (inverted), target: where a tally stands in a top list. */ \
     X(RANK,        rank,        'K', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* 0 -> how far the last rebuild of counts or totals has come. */ \
+    X(RECOUNT,     recount,     'L', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* epoch, counter (u64 big-endian), place (u32 big-endian) -> event. */ \
     X(EVENT,       event,       'E', NONE,   NONE, ASKED,  YES, FIRST,  LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \

@@ -50,6 +50,14 @@ struct forgets {
     uint32_t count;
 };
 
+/* A source that had nothing for any home that asked: neither had it after that, as long as it has
+ * applied nothing and the same homes ask, which have logged the same. */
+struct quiet {
+    uint64_t epoch, owner, counter; /* What it had applied; 0: it is not known to be quiet. */
+    uint64_t asking;                /* Of these homes: puller.asking. */
+    bool again;                     /* It is no more: it is asked for all homes in this round. */
+};
+
 struct slot {
     uint64_t token; /* 0: free. */
     uint32_t shard;
@@ -60,6 +68,9 @@ struct puller {
     uint32_t shard_count;
     struct home *homes;
     struct forgets *forgets; /* By source. */
+    struct quiet *quiet;     /* By source. */
+    uint64_t asking;         /* Rises when other homes ask, or one has logged what was not asked. */
+    bool again;              /* Some source is to be asked again in this round. */
     enum phase phase;
     uint32_t next;       /* The shard that the phase comes to next. */
     uint32_t first;      /* Of the sources: each round begins with another. */
@@ -81,6 +92,7 @@ struct puller *puller_new(uint32_t shard_count)
     puller->shard_count = shard_count;
     puller->homes = mem_zalloc(shard_count * sizeof *puller->homes);
     puller->forgets = mem_zalloc(shard_count * sizeof *puller->forgets);
+    puller->quiet = mem_zalloc(shard_count * sizeof *puller->quiet);
     return puller;
 }
 
@@ -99,6 +111,7 @@ void puller_free(struct puller *puller)
         buf_deinit(&puller->slots[i].request);
     free(puller->homes);
     free(puller->forgets);
+    free(puller->quiet);
     free(puller);
 }
 
@@ -138,6 +151,8 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
         home->known = false; /* Another owner may log what this node does not see. */
     if (!home->in_round && owned)
         home->since_ms = (int64_t)puller->unix_ms;
+    if (home->in_round != owned)
+        puller->asking++;
     home->in_round = owned;
     if (!owned)
         return;
@@ -211,12 +226,27 @@ static void look_request(uint32_t shard, struct buf *out)
     proto_encode(&request.base, out);
 }
 
+static bool is_quiet(const struct puller *puller, uint32_t source)
+{
+    const struct quiet *quiet = &puller->quiet[source];
+    return quiet->epoch > 0 && quiet->asking == puller->asking;
+}
+
 /* False: no home has anything to ask. */
 static bool pull_request(const struct puller *puller, uint32_t source, struct buf *out)
 {
     Holdfast__Internal__V1__PullPartialsRequest request =
         HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
     struct buf homes = { 0 };
+
+    request.shard = source;
+    if (is_quiet(puller, source)) {
+        request.since_epoch = puller->quiet[source].epoch;
+        request.since_owner = puller->quiet[source].owner;
+        request.since_counter = puller->quiet[source].counter;
+        proto_encode(&request.base, out);
+        return true;
+    }
 
     for (uint32_t i = 0; i < puller->shard_count; i++) {
         uint32_t number = (puller->first_home + i) % puller->shard_count;
@@ -226,7 +256,6 @@ static bool pull_request(const struct puller *puller, uint32_t source, struct bu
         const struct pull_home asks = { number, home->logged[source] };
         pull_home_encode(&asks, &homes);
     }
-    request.shard = source;
     request.homes = (ProtobufCBinaryData){ homes.size, homes.data };
     if (homes.size > 0)
         proto_encode(&request.base, out);
@@ -301,7 +330,7 @@ static bool make_request(struct puller *puller, uint32_t shard, struct buf *out,
         return true;
     case PULLING:
         *ret_method = METHOD_PULL_PARTIALS;
-        return pull_request(puller, shard, out);
+        return (!puller->again || puller->quiet[shard].again) && pull_request(puller, shard, out);
     case TAKING:
         *ret_method = METHOD_TAKE_PARTIALS;
         return take_request_of(puller, shard, out);
@@ -323,9 +352,25 @@ static struct slot *free_slot(struct puller *puller)
     return NULL;
 }
 
+/* Sources that have applied something since are asked for all homes, once. */
+static bool pull_again(struct puller *puller)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        any = any || puller->quiet[i].again;
+        puller->quiet[i].again = puller->quiet[i].again && !puller->again;
+    }
+    any = any && !puller->again;
+    puller->again = any;
+    return any;
+}
+
 static void phase_end(struct puller *puller)
 {
     puller->next = 0;
+    if (puller->phase == PULLING && pull_again(puller))
+        return;
     if (puller->phase != FORGETTING) {
         puller->phase++;
         return;
@@ -388,11 +433,16 @@ static void looked(struct puller *puller, struct home *home, const ProtobufCMess
         reader_from((struct slice){ response->sources.data, response->sources.len });
     struct pull_home source;
 
+    struct source_dot *before = mem_zalloc(puller->shard_count * sizeof *before);
+    memcpy(before, home->logged, puller->shard_count * sizeof *before);
     memset(home->logged, 0, puller->shard_count * sizeof *home->logged);
     while (pull_home_next(&reader, &source)) {
         if (source.home < puller->shard_count)
             home->logged[source.home] = source.after;
     }
+    if (!home->known || memcmp(before, home->logged, puller->shard_count * sizeof *before) != 0)
+        puller->asking++;
+    free(before);
     home->known = !reader.bad;
     home->looked_ms = puller->begun_ms;
 }
@@ -444,13 +494,51 @@ static void keep_emptied(struct puller *puller, uint32_t source, uint32_t home)
     forgets->count++;
 }
 
+/* All homes have all of the source as of then. */
+static void pulled_nothing(struct puller *puller, int64_t at_ms)
+{
+    puller->stats.unchanged++;
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        struct home *home = &puller->homes[i];
+        if (!home->in_round || !home->known)
+            continue;
+        home->answered++;
+        if (at_ms < home->from_ms)
+            home->from_ms = at_ms;
+    }
+}
+
+/* Remembers a source that had nothing for any of the homes that asked. */
+static void keep_quiet(struct puller *puller, uint32_t source, uint32_t silent,
+                       const Holdfast__Internal__V1__PullPartialsResponse *response)
+{
+    uint32_t asked = 0;
+
+    for (uint32_t i = 0; i < puller->shard_count; i++)
+        asked += puller->homes[i].in_round && puller->homes[i].known;
+    puller->quiet[source] = (struct quiet){ 0 };
+    if (asked == 0 || silent < asked)
+        return;
+    puller->quiet[source] = (struct quiet){ response->as_of_epoch, response->as_of_owner,
+                                            response->as_of_counter, puller->asking, false };
+}
+
 static void pulled(struct puller *puller, uint32_t source, const ProtobufCMessage *message)
 {
     const Holdfast__Internal__V1__PullPartialsResponse *response = (const void *)message;
     struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
     struct pull_part part;
+    uint32_t silent = 0;
 
     puller->stats.bytes += response->parts.len;
+    if (is_quiet(puller, source)) {
+        puller->quiet[source].again = !response->unchanged;
+        if (response->unchanged)
+            pulled_nothing(puller, response->at_ms);
+        else
+            puller->quiet[source].epoch = 0;
+        return;
+    }
     while (pull_part_next(&reader, &part)) {
         struct home *home = part.home < puller->shard_count ? &puller->homes[part.home] : NULL;
         if (home == NULL || !home->in_round || !home->known || home->told_by == source + 1)
@@ -460,10 +548,13 @@ static void pulled(struct puller *puller, uint32_t source, const ProtobufCMessag
         home->answered++;
         if (response->at_ms < home->from_ms)
             home->from_ms = response->at_ms;
+        silent +=
+            !part.more && !part.emptied && !source_dot_is_above(part.to, home->logged[source]);
         keep_part(home, source, &part);
         if (part.emptied)
             keep_emptied(puller, source, part.home);
     }
+    keep_quiet(puller, source, silent, response);
 }
 
 static void took(struct puller *puller, struct home *home, const ProtobufCMessage *message)

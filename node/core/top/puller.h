@@ -5,7 +5,8 @@
  * begins to own a home asks it how far it is.
  *
  *   puller_begin -> GetPulled of homes that are not known, or were not asked for a minute
- *                -> PullPartials of every shard
+ *                -> PullPartials of every shard: of one that had nothing new in the round before,
+ *                   whether it has applied anything since, and for all homes if it has
  *                -> TakePartials of every home with something to log
  *                -> ForgetPartials of every shard that keeps targets without edges, as far as
  *                   their homes have logged that -> the round ends
@@ -62,6 +63,7 @@ struct puller_stats {
     uint64_t items;     /* Logged. */
     uint64_t forgotten; /* Targets without edges that a shard removed. */
     uint64_t bytes;     /* Of what sources told. */
+    uint64_t unchanged; /* Answers of sources that had applied nothing since. */
 };
 struct puller_stats puller_stats(const struct puller *puller);
 /* CHECKs that its calls and what it keeps for each home fit together. For tests. */

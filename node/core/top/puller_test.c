@@ -36,6 +36,8 @@ struct world {
     uint32_t taken[SHARDS], swept[SHARDS]; /* Parts, by home. */
     struct pull_home forgot[SHARDS][8];
     uint32_t forgot_count[SHARDS];
+    uint64_t applied[SHARDS]; /* By source: entries; 0: it does not tell. */
+    uint32_t short_asks;
     bool forgets_more;
 };
 
@@ -107,6 +109,12 @@ static void say_partials(struct world *w, uint32_t source, struct slice request,
     struct pull_home home;
 
     assert_int_equal(asked->shard, source);
+    response.at_ms = AT_MS + source;
+    response.as_of_epoch = w->applied[source] > 0 ? 3 : 0; /* 0: an earlier program. */
+    response.as_of_owner = 1;
+    response.as_of_counter = w->applied[source];
+    w->short_asks += asked->since_epoch > 0;
+    response.unchanged = asked->since_epoch == 3 && asked->since_counter == w->applied[source];
     while (pull_home_next(&reader, &home)) {
         struct buf items = { 0 };
         struct pull_part part = { .home = home.home, .to = home.after };
@@ -123,7 +131,6 @@ static void say_partials(struct world *w, uint32_t source, struct slice request,
     }
     assert_false(reader.bad);
     response.parts = (ProtobufCBinaryData){ parts.size, parts.data };
-    response.at_ms = AT_MS + source;
     proto_encode(&response.base, out);
     buf_deinit(&parts);
     protobuf_c_message_free_unpacked(&asked->base, NULL);
@@ -218,6 +225,7 @@ static uint64_t round_of(struct world *w)
 
 static void has_changed(struct world *w, uint32_t source, uint32_t home)
 {
+    w->applied[source] += w->applied[source] > 0;
     w->newest[source][home].epoch = 3;
     w->newest[source][home].counter++;
 }
@@ -249,6 +257,63 @@ static void a_round_asks_each_shard_once_and_logs_once_a_home(void **state)
     assert_int_equal(w->taken[1], 1);
     assert_int_equal(puller_stats(w->puller).rounds, 3);
     assert_int_equal(puller_stats(w->puller).failed, 0);
+}
+
+/* How many of a round's pulls asked for that alone. */
+static uint32_t short_round(struct world *w)
+{
+    w->short_asks = 0;
+    (void)round_of(w);
+    return w->short_asks;
+}
+
+static void a_source_that_had_nothing_is_asked_whether_it_has_applied_anything(void **state)
+{
+    struct world *w = *state;
+
+    for (uint32_t i = 0; i < SHARDS; i++)
+        w->applied[i] = 7;
+    has_changed(w, 0, 1);
+    assert_int_equal(short_round(w), 0);
+    assert_int_equal(short_round(w), SHARDS - 1); /* The first had something. */
+    assert_int_equal(short_round(w), SHARDS);
+    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
+    assert_int_equal(puller_pulled_ms(w->puller, 1), AT_MS);
+    has_changed(w, 3, 2); /* It is asked for all homes in the same round. */
+    assert_int_equal(short_round(w), SHARDS);
+    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS + 1);
+    assert_int_equal(w->taken[2], 1);
+    w->applied[2]++; /* Of what is no count. */
+    assert_int_equal(short_round(w), SHARDS - 1);
+    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS + 1);
+    assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
+    assert_int_equal(short_round(w), SHARDS);
+    w->fails[1][METHOD_PULL_PARTIALS] = true; /* What is not answered says nothing. */
+    assert_int_equal(short_round(w), SHARDS);
+    w->fails[1][METHOD_PULL_PARTIALS] = false;
+    assert_int_equal(short_round(w), SHARDS);
+    assert_true(puller_stats(w->puller).unchanged > 0);
+}
+
+static void another_home_asks_for_all(void **state)
+{
+    struct world *w = *state;
+
+    for (uint32_t i = 0; i < SHARDS; i++)
+        w->applied[i] = 7;
+    w->newest[2][3].epoch = 3; /* Before this node owns that home. */
+    w->newest[2][3].counter = 1;
+    (void)short_round(w);
+    assert_int_equal(short_round(w), SHARDS);
+    w->owned[3] = true;
+    assert_int_equal(short_round(w), 0);
+    assert_int_equal(w->taken[3], 1);
+    assert_int_equal(short_round(w), SHARDS - 1);
+    has_changed(w, 0, 1); /* It may have been logged, or not. */
+    w->fails[1][METHOD_TAKE_PARTIALS] = true;
+    (void)round_of(w);
+    w->fails[1][METHOD_TAKE_PARTIALS] = false;
+    assert_int_equal(short_round(w), 0);
 }
 
 static void a_node_without_homes_asks_nothing(void **state)
@@ -521,6 +586,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PULLER_TEST(a_round_asks_each_shard_once_and_logs_once_a_home),
+        PULLER_TEST(a_source_that_had_nothing_is_asked_whether_it_has_applied_anything),
+        PULLER_TEST(another_home_asks_for_all),
         PULLER_TEST(a_node_without_homes_asks_nothing),
         PULLER_TEST(a_home_knows_until_when_all_shards_were_pulled),
         PULLER_TEST(a_node_knows_how_far_it_is_behind),

@@ -9,7 +9,8 @@
 
 #define DEADLINE_MS 2000u
 /* Calls of this module among those of the service; those of deliveries have a higher bit. */
-#define CALL_BIT (1ull << 62)
+#define CALL_BIT  (1ull << 62)
+#define DRIFT_BIT (1ull << 61) /* And those of them that compare counts: one at a time. */
 
 /* One to another node. */
 struct remote {
@@ -33,6 +34,8 @@ struct pulls {
     bool calling;
     struct remote remotes[PULLER_WINDOW];
     struct local locals[PULLER_WINDOW];
+    struct drift *drift;
+    struct local compared;
     struct loop_hook hook;
     struct loop_timer timer;
 };
@@ -132,6 +135,21 @@ static void call_all(struct pulls *p)
         shard_views_set_pulled(p->views, i, puller_pulled_ms(p->puller, i));
 }
 
+/* Some of one shard's counts, by its worker. */
+static void compare(struct pulls *p, uint64_t now)
+{
+    struct worker_request request = {
+        .method = METHOD_CHECK_COUNTS,
+        .call = CALL_BIT | DRIFT_BIT,
+        .deadline_ms = now + DEADLINE_MS,
+    };
+
+    if (p->workers == NULL || !drift_next(p->drift, now, p->owned, &request.shard, &request.bytes))
+        return;
+    if (workers_call(p->workers, &request) != ERR_OK)
+        drift_answered(p->drift, false, (struct slice){ 0 });
+}
+
 static void on_timer(void *user)
 {
     struct pulls *p = user;
@@ -143,6 +161,7 @@ static void on_timer(void *user)
     }
     uint64_t next = puller_begin(p->puller, now, unix_ms(), p->owned);
     call_all(p);
+    compare(p, now);
     loop_timer_start(&p->timer, next > now ? next - now : 1);
 }
 
@@ -158,6 +177,11 @@ static void on_hook(void *user)
         local->token = 0;
         puller_answered(p->puller, token, local->ok, buf_slice(&local->body));
         buf_clear(&local->body);
+    }
+    if (p->compared.token != 0) {
+        p->compared.token = 0;
+        drift_answered(p->drift, p->compared.ok, buf_slice(&p->compared.body));
+        buf_clear(&p->compared.body);
     }
     call_all(p);
 }
@@ -180,7 +204,9 @@ void pulls_free(struct pulls *p)
     loop_hook_disarm(&p->hook);
     for (uint32_t i = 0; i < PULLER_WINDOW; i++)
         buf_deinit(&p->locals[i].body);
+    buf_deinit(&p->compared.body);
     puller_free(p->puller);
+    drift_free(p->drift);
     free(p->owned);
     free(p);
 }
@@ -195,6 +221,7 @@ void pulls_set_workers(struct pulls *p, struct workers *workers, struct shard_vi
     }
     CHECK(p->puller == NULL);
     p->puller = puller_new(shard_views_count(views));
+    p->drift = drift_new(shard_views_count(views));
     p->owned = mem_zalloc(shard_views_count(views) * sizeof *p->owned);
     loop_timer_start(&p->timer, PULLER_EVERY_MS);
 }
@@ -205,6 +232,7 @@ void pulls_stats_get(const struct pulls *p, struct pulls_stats *ret_stats)
     if (p->puller == NULL)
         return;
     ret_stats->puller = puller_stats(p->puller);
+    ret_stats->drift = drift_stats(p->drift);
     ret_stats->behind_ms = puller_behind_ms(p->puller, unix_ms());
 }
 
@@ -215,6 +243,8 @@ bool pulls_answer(struct pulls *p, uint64_t call, const struct shard_reply *repl
 
     if ((call & CALL_BIT) == 0)
         return false;
+    if ((call & DRIFT_BIT) != 0)
+        local = &p->compared;
     while (local->token != 0) { /* As many as the puller has out at once. */
         local++;
         CHECK(local < p->locals + PULLER_WINDOW);

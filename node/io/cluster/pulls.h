@@ -1,12 +1,14 @@
 /*
  * pulls: makes the calls of a node's puller (node/core/top/puller.h), about each second: to shards
  * here by their worker, to others by the owner that the recorded map names. What it learns of how
- * far each home has come goes to the shards' views. On the main loop's thread; nothing runs inside
- * a step.
+ * far each home has come goes to the shards' views. Beside these, one call a second compares some
+ * counts of a shard here (node/core/top/drift.h). On the main loop's thread; nothing runs inside a
+ * step.
  */
 #ifndef NODE_IO_CLUSTER_PULLS_H
 #define NODE_IO_CLUSTER_PULLS_H
 
+#include "node/core/top/drift.h"
 #include "node/core/top/puller.h"
 #include "node/io/cluster/peers.h"
 #include "node/io/cluster/registry.h"
@@ -35,6 +37,7 @@ bool pulls_answer(struct pulls *pulls, uint64_t call, const struct shard_reply *
 struct pulls_stats {
     struct puller_stats puller;
     uint64_t behind_ms; /* puller_behind_ms, now. */
+    struct drift_stats drift;
 };
 /* All zero before it begins. */
 void pulls_stats_get(const struct pulls *pulls, struct pulls_stats *ret_stats);

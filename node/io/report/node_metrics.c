@@ -415,7 +415,12 @@ void node_metrics_set_scrub(struct node_metrics *m, const struct scrub *scrub)
     X(pull_failed,    "holdfast_node_totals_calls_failed_total",    counter, stats.puller.failed,               "Calls for that which were not answered.") \
     X(pull_items,     "holdfast_node_totals_counts_total",          counter, stats.puller.items,                "Counts of targets that were logged in this node's totals.") \
     X(pull_bytes,     "holdfast_node_totals_pulled_bytes_total",    counter, stats.puller.bytes,                "Bytes in which shards told them.") \
-    X(pull_forgotten, "holdfast_node_totals_forgotten_total",       counter, stats.puller.forgotten,            "Targets without edges that a shard removed, since this node's totals know of it.")
+    X(pull_unchanged, "holdfast_node_totals_unchanged_total",       counter, stats.puller.unchanged,            "Answers of shards that had applied nothing since they were asked before.") \
+    X(pull_forgotten, "holdfast_node_totals_forgotten_total",       counter, stats.puller.forgotten,            "Targets without edges that a shard removed, since this node's totals know of it.") \
+    X(drift_targets,  "holdfast_node_counts_compared_total",        counter, stats.drift.targets,               "Targets whose kept count was compared with what it counts, in shards that this node owns.") \
+    X(drift_passes,   "holdfast_node_counts_passes_total",          counter, stats.drift.passes,                "Shards that were compared from end to end.") \
+    X(drift_found,    "holdfast_node_counts_different",             gauge,   stats.drift.different,             "Targets found with another count, or other windows, than what they count.") \
+    X(drift_largest,  "holdfast_node_counts_drift",                 gauge,   stats.drift.largest,               "By how much a kept count was off, at the most.")
 /* clang-format on */
 
 #define PULL_FUNCTION(name, metric, kind, expression, help)                                        \
