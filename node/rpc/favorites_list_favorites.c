@@ -119,7 +119,7 @@ static err favorites_list_favorites_read(struct read_context *context,
     if (page.more) {
         const Holdfast__V1__FavoriteStatus *last = response->favorites[response->n_favorites - 1];
         response->next_cursor =
-            favorite_place(context->arena, (uint64_t)last->created_at_ms, last->target_id);
+            favorite_place_print(context->arena, (uint64_t)last->created_at_ms, last->target_id);
     }
     response->as_of = as_of_text(context);
     return ERR_OK;

@@ -163,13 +163,20 @@ static void fill_body(struct sim *sim, Holdfast__V1__DefinitionBody *body, struc
     }
 }
 
+/* In runs with reviews there are edges to be reviewed. */
+static bool favorites_are_wanted(const struct sim *sim)
+{
+    return review_runs(sim) && !favorite_is_defined(sim);
+}
+
 /* The first one that runs with favourites ask for is that of the default, the second one that runs
  * with counters do is theirs. */
 static bool is_opening(struct sim *sim)
 {
     uint32_t asked = own(sim)->ask_count;
 
-    return (asked == 0 && favorite_runs(sim)) || (asked == 1 && counter_runs(sim));
+    return (asked == 0 && favorite_runs(sim)) || (asked == 1 && counter_runs(sim)) ||
+           favorites_are_wanted(sim);
 }
 
 /* A name's kind. */
@@ -178,13 +185,15 @@ static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__De
 {
     bool edges = favorite_runs(sim);
 
-    if (event_runs(sim) && own(sim)->ask_count > 0 && sim_chance(sim, 150)) {
+    if (event_runs(sim) && own(sim)->ask_count > 0 && !favorites_are_wanted(sim) &&
+        sim_chance(sim, 150)) {
         snprintf(ret_name, 16, "events");
         body->kind_case = KIND_KEPT;
         *ret_kind = "event_retention";
         return RETENTION;
     }
-    if (rate_runs(sim) && own(sim)->ask_count > 0 && sim_chance(sim, 400)) {
+    if (rate_runs(sim) && own(sim)->ask_count > 0 && !favorites_are_wanted(sim) &&
+        sim_chance(sim, 400)) {
         uint32_t rule = (uint32_t)sim_between(sim, 1, RULES);
         snprintf(ret_name, 16, "r%u", rule);
         body->kind_case = KIND_RULE;
@@ -194,7 +203,7 @@ static uint32_t choose_name(struct sim *sim, char ret_name[16], Holdfast__V1__De
     uint32_t place = (uint32_t)sim_between(sim, 0, NAMES + (edges ? COLLECTIONS : 0) - 1);
 
     if (is_opening(sim))
-        place = own(sim)->ask_count == 0 ? NAMES : 1;
+        place = own(sim)->ask_count == 0 || favorites_are_wanted(sim) ? NAMES : 1;
     if (place >= NAMES) {
         snprintf(ret_name, 16, "%s", place == NAMES ? "favorites" : "likes");
         body->kind_case = KIND_EDGES;

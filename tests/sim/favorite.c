@@ -18,6 +18,7 @@
 #define READS             450u /* Of a thousand. */
 #define COUNTERS          600u /* Likewise, in runs with counters. */
 #define REVIEWS           250u /* Likewise, in runs with reviews. */
+#define FEW_COUNTERS      100u
 #define BURST_MAX         FAVORITE_TARGETS
 #define VER_STEP_MS       64u
 #define VER_SPREAD        40u
@@ -109,7 +110,7 @@ static void ask_read(struct sim *sim, uint32_t server, uint32_t player, uint32_t
     op_call(sim, op);
 }
 
-static bool any_is_defined(const struct sim *sim)
+bool favorite_is_defined(const struct sim *sim)
 {
     const struct favorites_sim *favorites = sim->favorites;
 
@@ -126,7 +127,7 @@ void favorite_act(struct sim *sim, uint32_t server)
     if (!favorite_runs(sim) || !sim->servers[server].registered || sim->quiet ||
         !sim_chance(sim, ACTS_PER_THOUSAND))
         return;
-    if (!any_is_defined(sim) && !sim_chance(sim, UNDEFINED_ASKED))
+    if (!favorite_is_defined(sim) && !sim_chance(sim, UNDEFINED_ASKED))
         return;
     uint32_t player = (uint32_t)sim_between(sim, 0, sim->player_count - 1);
 
@@ -134,7 +135,7 @@ void favorite_act(struct sim *sim, uint32_t server)
         review_act(sim, server);
         return;
     }
-    if (counter_runs(sim) && sim_chance(sim, COUNTERS)) {
+    if (counter_runs(sim) && sim_chance(sim, review_runs(sim) ? FEW_COUNTERS : COUNTERS)) {
         counter_act(sim, server, player);
         return;
     }

@@ -15,6 +15,8 @@
 
 /* Every other run has them: the others are told as before there were any. */
 bool favorite_runs(const struct sim *sim);
+/* The shard that heard of definitions last knows the default collection. */
+bool favorite_is_defined(const struct sim *sim);
 void favorite_act(struct sim *sim, uint32_t server);
 void favorite_free_all(struct sim *sim);
 

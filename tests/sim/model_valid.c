@@ -51,11 +51,14 @@ static const void *find(const ProtobufCMessage *message, const char *name)
     return field != NULL ? (const uint8_t *)message + field->offset : NULL;
 }
 
+/* A field of that name may be no text: the `reason` of a list is an enum. */
 static const char *text_of(const ProtobufCMessage *message, const char *name)
 {
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
     const char *const *text = find(message, name);
 
-    return text != NULL ? *text : "";
+    return text != NULL && field->type == PROTOBUF_C_TYPE_STRING ? *text : "";
 }
 
 static bool amounts_are_valid(size_t count, Holdfast__V1__CurrencyAmount *const *amounts)

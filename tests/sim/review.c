@@ -16,7 +16,7 @@
 
 bool review_runs(const struct sim *sim)
 {
-    return rate_runs(sim) && (sim->seed * 0x9e3779b97f4a7c15u) >> 61 == 7;
+    return rate_runs(sim) && (sim->seed * 0x9e3779b97f4a7c15u) >> 60 > 12;
 }
 
 /* ---- requests ---- */
@@ -41,6 +41,8 @@ void review_act(struct sim *sim, uint32_t server)
     struct sim_op *op = op_new(sim, server, about, method);
 
     op->target = target;
+    if (!lists)
+        op->authority = BY_SYSTEM;
     op_call(sim, op);
 }
 

@@ -7,7 +7,7 @@
 
 #include "tests/sim/favorite_model.h"
 
-/* Half of the runs with rate rules. */
+/* Three in four of the runs with rate rules. */
 bool review_runs(const struct sim *sim);
 void review_act(struct sim *sim, uint32_t server);
 /* What a change by its player makes of the edge's flag: `flag` is what rules flag it for. */

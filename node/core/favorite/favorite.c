@@ -207,7 +207,7 @@ static err change(struct change *c, uint64_t ver)
     return ERR_OK;
 }
 
-char *favorite_place(struct arena *arena, uint64_t at_ms, const char *target)
+char *favorite_place_print(struct arena *arena, uint64_t at_ms, const char *target)
 {
     return arena_printf(arena, "%" PRIu64 ":%s", at_ms, target);
 }

@@ -41,7 +41,7 @@ NODISCARD err favorite_change(struct apply_context *context, const struct favori
 
 /* A place between a player's edges, as cursors have it: since when an edge stands, a colon, its
  * target. In the arena. ERR_INVALID: the text is none; *ret_target points into it. */
-char *favorite_place(struct arena *arena, uint64_t at_ms, const char *target);
+char *favorite_place_print(struct arena *arena, uint64_t at_ms, const char *target);
 NODISCARD err favorite_place_parse(const char *place, uint64_t *ret_at_ms,
                                    struct slice *ret_target);
 

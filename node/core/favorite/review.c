@@ -326,8 +326,9 @@ err review_decide(struct apply_context *context, const struct review_call *call,
         e = decide_all(&r, &ret_result->edges);
     if (e != ERR_OK)
         return e;
-    ret_result->next = r.more ? favorite_place(context->arena, r.last_at_ms,
-                                               arena_text(context->arena, r.targets[r.count - 1]))
-                              : "";
+    ret_result->next =
+        r.more ? favorite_place_print(context->arena, r.last_at_ms,
+                                      arena_text(context->arena, r.targets[r.count - 1]))
+               : "";
     return ERR_OK;
 }

@@ -23,7 +23,7 @@ struct review_call {
     char *const *targets;
     const char *reason;
     bool all;          /* REVIEW_FLAG: the player's edges, from `after` on. */
-    const char *after; /* A place (favorite_place); empty: from the newest on. */
+    const char *after; /* A place (favorite_place_print); empty: from the newest on. */
 };
 
 struct review_result {
