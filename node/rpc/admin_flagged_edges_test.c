@@ -306,24 +306,24 @@ static void all_edges_of_a_player_are_flagged_page_by_page(void **state)
     struct fixture_review all = { .method = FLAG, .player = "ann", .all = true };
     char target[16], after[200];
 
-    for (uint32_t i = 0; i < 150; i++) {
+    for (uint32_t i = 0; i < 25; i++) {
         snprintf(target, sizeof target, "t%u", i);
         assert_non_null(fixture_favorite(f, "ann", target));
         f->now_ms += i % 2;
     }
     const Holdfast__V1__FlagEdgesResponse *told = fixture_review(f, &all);
-    assert_int_equal(told->edges, 100);
-    assert_int_equal(told->waiting, 100);
+    assert_int_equal(told->edges, 16);
+    assert_int_equal(told->waiting, 16);
     snprintf(after, sizeof after, "%s", told->next_after);
     assert_string_not_equal(after, "");
     all.after = after;
     told = fixture_review(f, &all);
-    assert_int_equal(told->edges, 50);
+    assert_int_equal(told->edges, 9);
     assert_string_equal(told->next_after, "");
     assert_int_equal(count(f, "t0"), 0);
     all.after = "";
     assert_int_equal(fixture_review(f, &all)->edges, 0);
-    assert_int_equal(waiting(f), 150);
+    assert_int_equal(waiting(f), 25);
 }
 
 static void lists_go_on_by_page_and_filter(void **state)
@@ -404,7 +404,7 @@ static void bad_requests_are_refused(void **state)
 
     assert_null(fixture_review(f, &call));
     assert_string_equal(f->error->field, "target_ids");
-    assert_string_equal(f->error->limit, "1 to 100");
+    assert_string_equal(f->error->limit, "1 to 16");
     call.target = call.other = "pong";
     assert_null(fixture_review(f, &call));
     assert_string_equal(f->error->field, "target_ids[1]");

@@ -124,12 +124,100 @@ static void what_cannot_be_read_of_a_home_hides_no_change(void **state)
     assert_int_equal(w->items, 1);
 }
 
+/* ---- what one entry changes ---- */
+/* One home's page, which the caller takes over: how many items it has, and whether there are more.
+ */
+static uint32_t page_after(struct fixture *f, struct pull_home home, struct buf *ret_items,
+                           struct pull_part *ret_part)
+{
+    Holdfast__Internal__V1__PullPartialsRequest request =
+        HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
+    struct buf homes = { 0 };
+    struct pull_item item;
+    uint32_t count = 0;
+
+    pull_home_encode(&home, &homes);
+    request.homes = (ProtobufCBinaryData){ homes.size, homes.data };
+    const Holdfast__Internal__V1__PullPartialsResponse *response =
+        fixture_read(f, METHOD_PULL_PARTIALS, &request.base);
+    buf_deinit(&homes);
+    assert_non_null(response);
+    struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
+    assert_true(pull_part_next(&reader, ret_part));
+    buf_clear(ret_items);
+    buf_append(ret_items, ret_part->items.data, ret_part->items.size);
+    struct reader items = reader_from(buf_slice(ret_items));
+    while (pull_item_next(&items, &item))
+        count++;
+    return count;
+}
+
+/* How many counts a home takes of a page. */
+static uint64_t take(struct fixture *f, struct source_dot after, const struct buf *items,
+                     const struct pull_part *told)
+{
+    Holdfast__Internal__V1__TakePartialsRequest request =
+        HOLDFAST__INTERNAL__V1__TAKE_PARTIALS_REQUEST__INIT;
+    Holdfast__Internal__V1__PulledPart part = HOLDFAST__INTERNAL__V1__PULLED_PART__INIT;
+    Holdfast__Internal__V1__PulledPart *parts[] = { &part };
+
+    part.items = (ProtobufCBinaryData){ items->size, items->data };
+    part.after_epoch = after.epoch;
+    part.after_counter = after.counter;
+    part.to_epoch = told->to.epoch;
+    part.to_counter = told->to.counter;
+    request.parts = parts;
+    request.n_parts = 1;
+    const Holdfast__Internal__V1__TakePartialsResponse *response =
+        fixture_mutate(f, METHOD_TAKE_PARTIALS, &request.base);
+    assert_non_null(response);
+    return response->taken;
+}
+
+/* 250 changes, then one entry that changes 16 counts: no page ends inside it, and all are taken. */
+static void what_one_entry_changes_is_told_and_taken_together(void **state)
+{
+    const struct fixture_review flag = { .method = METHOD_FLAG_EDGES,
+                                         .player = "bob",
+                                         .all = true };
+    struct source_dot none = { 0 };
+    struct fixture f;
+    struct buf items = { 0 };
+    struct pull_part first, second;
+    char target[16];
+
+    (void)state;
+    fixture_init_shard(&f, 0, 1);
+    fixture_define_favorites(&f);
+    fixture_define_haste(&f);
+    for (uint32_t i = 0; i < 250; i++) {
+        snprintf(target, sizeof target, "t%u", i);
+        assert_non_null(fixture_favorite(&f, "ann", target));
+    }
+    for (uint32_t i = 0; i < ENTRY_COUNTS_MAX; i++) {
+        snprintf(target, sizeof target, "u%u", i);
+        assert_non_null(fixture_favorite(&f, "bob", target));
+    }
+    assert_int_equal(fixture_review(&f, &flag)->edges, ENTRY_COUNTS_MAX);
+    assert_int_equal(page_after(&f, (struct pull_home){ 0 }, &items, &first), 250);
+    assert_true(first.more);
+    assert_int_equal(take(&f, none, &items, &first), 250);
+    assert_int_equal(page_after(&f, (struct pull_home){ 0, first.to }, &items, &second),
+                     ENTRY_COUNTS_MAX);
+    assert_false(second.more);
+    assert_int_equal(take(&f, first.to, &items, &second), ENTRY_COUNTS_MAX);
+    assert_int_equal(take(&f, first.to, &items, &second), 0);
+    buf_deinit(&items);
+    fixture_deinit(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_home_is_told_in_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_of_a_home_hides_no_change, setup,
                                         teardown),
+        cmocka_unit_test(what_one_entry_changes_is_told_and_taken_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,8 @@ static inline bool edge_was_there(const struct favorite_edge *edge)
 /* The next `ver`. */
 uint64_t edge_ver_next(const struct favorite_edge *edge);
 
-/* The edge comes to be; it stood not. `flag`, of enum edge_flag: it waits for a review. ERR_NEED. */
+/* The edge comes to be; it stood not. `flag`, of enum edge_flag: it waits for a review. ERR_NEED.
+ */
 NODISCARD err edge_make(struct favorite_edge *edge, uint64_t ver, enum edge_flag flag);
 /* What it is already: only its `ver` rises. */
 void edge_keep(struct favorite_edge *edge, uint64_t ver);

@@ -14,6 +14,12 @@
 /* Since which apply version partials know their hours and are noted for their homes. */
 #define TOP_APPLY_VERSION 7u
 
+/* The most counts that one entry changes: their homes get them together, in one part of an answer.
+ */
+#define ENTRY_COUNTS_MAX 16u
+/* Since which apply version an entry may change more than one count of a home. */
+#define ENTRY_COUNTS_APPLY_VERSION 9u
+
 /* Of an entry. Along a log these rise, also where its owner changes. */
 struct source_dot {
     uint64_t epoch, counter;

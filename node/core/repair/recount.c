@@ -286,6 +286,12 @@ static err note_began(struct recount *recount)
     return e == ERR_NEED ? e : ERR_OK;
 }
 
+/* One entry changes no more counts than their homes can be told of together. */
+static bool is_full(const struct recount *recount)
+{
+    return recount->context != NULL && recount->told_count >= ENTRY_COUNTS_MAX;
+}
+
 /* False: the step is over. */
 static bool step_target(struct walk *walk)
 {
@@ -308,7 +314,7 @@ static bool step_target(struct walk *walk)
         walk->result = ERR_NEED; /* Go on, so that every missing row is noted. */
     row->under_way = false;
     row->done = row->only_target.size > 0;
-    return !row->done;
+    return !row->done && !is_full(recount);
 }
 
 err recount_step(struct recount *recount)

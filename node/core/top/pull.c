@@ -9,6 +9,10 @@
 #define NOTES_PAGE    256u
 #define EMPTIED_HOMES 64u /* Of which one answer tells. */
 
+_Static_assert(ENTRY_COUNTS_MAX < NOTES_PAGE &&
+                   ENTRY_COUNTS_MAX * PULL_ITEM_BYTES_MAX <= PULL_PART_BYTES_MAX,
+               "what an entry changes fits into one part");
+
 /* One home's notes, then its items. */
 struct page {
     struct read_context *context;
@@ -78,21 +82,42 @@ static err item_of(struct page *page, const struct changed_row *note, struct buf
     return ERR_OK;
 }
 
-/* Every missing row is noted before ERR_NEED. */
+static bool same_dot(const struct page *page, uint32_t one, uint32_t other)
+{
+    return memcmp(&page->notes[one].dot, &page->notes[other].dot, sizeof page->notes->dot) == 0;
+}
+
+/* How many notes from the one at `first` on are of its entry. */
+static uint32_t notes_of_entry(const struct page *page, uint32_t first)
+{
+    uint32_t end = first + 1;
+
+    while (end < page->count && same_dot(page, first, end))
+        end++;
+    return end - first;
+}
+
+/* What an entry changed goes together: a home that has logged its dot asks for nothing of it again.
+ * So a page ends between two entries; one that is one entry alone is told as it is. Every missing
+ * row is noted before ERR_NEED. */
 static err part_of(struct page *page, const struct pull_home *home, struct buf *items,
                    struct pull_part *ret_part)
 {
     err result = read_notes(page, home);
 
     *ret_part = (struct pull_part){ .home = home->home, .more = page->more, .to = home->after };
-    for (uint32_t i = 0; i < page->count && result != ERR_CORRUPT; i++) {
-        if (items->size > PULL_PART_BYTES_MAX - PULL_ITEM_BYTES_MAX) {
+    for (uint32_t i = 0, count; i < page->count && result != ERR_CORRUPT; i += count) {
+        count = notes_of_entry(page, i);
+        bool cut = page->more && i + count == page->count;
+        if (i > 0 && (cut || items->size + count * PULL_ITEM_BYTES_MAX > PULL_PART_BYTES_MAX)) {
             ret_part->more = true;
             break;
         }
-        err e = item_of(page, &page->notes[i], items);
-        if (e != ERR_OK)
-            result = e;
+        for (uint32_t j = i; j < i + count; j++) {
+            err e = item_of(page, &page->notes[j], items);
+            if (e != ERR_OK)
+                result = e;
+        }
         ret_part->to = page->notes[i].dot;
     }
     ret_part->items = buf_slice(items);

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <string.h>
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/handler/refusal.h"
@@ -14,17 +15,38 @@ static struct slice items_of(const pulled_part *part)
 }
 
 /* ---- before the log ---- */
+static err totals_version_check(struct check_context *context, uint32_t least)
+{
+    if (context->meta->apply_version >= least)
+        return ERR_OK;
+    (void)refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "",
+                 "shard %" PRIu32 " applies version %" PRIu32 "; these totals begin with %" PRIu32
+                 ", once all its replicas are updated",
+                 context->shard, context->meta->apply_version, least);
+    return ERR_INVALID;
+}
+
+err top_version_check(struct check_context *context)
+{
+    return totals_version_check(context, TOP_APPLY_VERSION);
+}
+
+/* A home that applies an older version would take one count of an entry alone: it waits. */
 static err check_part(struct check_context *context, const pulled_part *part, const char *field,
                       size_t *items)
 {
     struct reader reader = reader_from(items_of(part));
+    struct source_dot last = { 0 };
     struct pull_item item;
+    bool together = false;
 
     if (part->source >= context->shard_count)
         return refuse_number(context->arena, context->refusal, field, "a shard of the cluster",
                              part->source);
     while (pull_item_next(&reader, &item)) {
         (*items)++;
+        together |= memcmp(&item.dot, &last, sizeof last) == 0;
+        last = item.dot;
         reader.bad |= item.count > partial_max(context->shard_count);
         reader.bad |=
             target_home(item.collection, item.target, context->shard_count) != context->shard;
@@ -32,18 +54,7 @@ static err check_part(struct check_context *context, const pulled_part *part, co
     if (reader.bad)
         return refuse_invalid(context->arena, context->refusal, field,
                               "items as PullPartials gives them, of this shard's targets", "");
-    return ERR_OK;
-}
-
-err top_version_check(struct check_context *context)
-{
-    if (context->meta->apply_version >= TOP_APPLY_VERSION)
-        return ERR_OK;
-    (void)refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "",
-                 "shard %" PRIu32 " applies version %" PRIu32 "; totals begin with %u, once "
-                 "all its replicas are updated",
-                 context->shard, context->meta->apply_version, TOP_APPLY_VERSION);
-    return ERR_INVALID;
+    return together ? totals_version_check(context, ENTRY_COUNTS_APPLY_VERSION) : ERR_OK;
 }
 
 err top_take_check(struct check_context *context, const take_request *request)
@@ -229,15 +240,17 @@ static err take_part(struct taking *t, const pulled_part *part)
         return ERR_OK;
     }
     struct source_dot at = logged;
+    const bool together = t->context->version >= ENTRY_COUNTS_APPLY_VERSION;
     while (pull_item_next(&reader, &item)) {
-        if (!source_dot_is_above(item.dot, at)) {
+        if (!source_dot_is_above(item.dot, together ? logged : at)) {
             t->response->known++;
             continue;
         }
         e = take_item(t, part->source, &item);
         if (e != ERR_OK)
             result = e; /* Go on, so that every missing row is noted. */
-        at = item.dot;
+        if (source_dot_is_above(item.dot, at))
+            at = item.dot;
     }
     if (source_dot_is_above(to, at))
         at = to;
