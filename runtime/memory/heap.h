@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* Once, before threads start: few arenas, and large blocks go back to the system when freed. */
+/* Once, before threads start: few arenas, which keep the room of a few large answers; larger blocks
+ * go back to the system when freed. */
 void heap_configure(void);
 
 /* Gives free pages back when more than this is resident. Takes tens of milliseconds then: call it
