@@ -72,7 +72,7 @@ class Pages(ClusterTest):
         for each in range(60):
             client.call("AdminService/FlagEdges", {
                 "playerId": f"fan-{each}", "opId": uuid7(), "authority": "system:moderation", "reason": "pages",
-                "targetIds": ["pong", "chess"]})
+                "targetIds": ["chess"]})
         wait_for("plays to be in force", lambda: client.call("DefinitionService/PutDefinition", {
             "name": "plays", "opId": uuid7(), "waitMs": 20000, "body": {"counter": {}}})["definition"].get("inForce"))
         for player in ("ann", "bob"):

@@ -178,7 +178,7 @@ static uint32_t decide_named(struct change *c, const struct op_model *op,
     return 1;
 }
 
-/* All edges of the player, the newest first, at one moment by target. */
+/* Of all edges of the player the first: the newest, at one moment by target. */
 static uint32_t flag_all(struct change *c, const struct review_deed *deed, uint64_t number)
 {
     struct edge_step edges[FAVORITE_TARGETS];
@@ -193,10 +193,8 @@ static uint32_t flag_all(struct change *c, const struct review_deed *deed, uint6
             edges[at] = edges[at - 1];
         edges[at] = edge;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (edges[i].flag > 0)
-            continue;
-        decide(c, deed, &edges[i]);
+    if (count > 0 && edges[0].flag == 0) {
+        decide(c, deed, &edges[0]);
         changed++;
     }
     return changed;

@@ -9,8 +9,11 @@
 #include "node/core/favorite/partial.h"
 #include "node/core/handler/handler.h"
 
-#define FAVORITE_GONE_MAX 1000u
-#define FAVORITE_VER_MAX  9007199254740991ull /* 2^53 - 1: exact in every JSON reader. */
+/* Of one decision. Homes tell what changed by the dot of its entry, so an entry changes one target
+ * of a home at most (partial.h). */
+#define REVIEW_TARGETS_MAX 1u
+#define FAVORITE_GONE_MAX  1000u
+#define FAVORITE_VER_MAX   9007199254740991ull /* 2^53 - 1: exact in every JSON reader. */
 
 struct favorite_edge {
     struct apply_context *context;

@@ -48,7 +48,7 @@ static err targets_check(struct check_context *context, const struct review_call
                                 : refuse_number(context->arena, context->refusal, "target_ids",
                                                 "none, with `all`", (int64_t)call->count);
     if (call->count == 0 || call->count > REVIEW_TARGETS_MAX)
-        return refuse_number(context->arena, context->refusal, "target_ids", "1 to 100",
+        return refuse_number(context->arena, context->refusal, "target_ids", "1",
                              (int64_t)call->count);
     return favorite_targets_check(context->arena, context->refusal, call->count, call->targets);
 }

@@ -9,9 +9,8 @@
 
 #include "node/core/favorite/edge.h"
 
-#define REVIEW_TARGETS_MAX 100u    /* Of one call: what one entry changes. */
-#define REVIEW_PLAYER_MAX  1000u   /* That rules flag, of one player and collection. */
-#define REVIEW_SHARD_MAX   100000u /* That wait in one shard. */
+#define REVIEW_PLAYER_MAX 1000u   /* That rules flag, of one player and collection. */
+#define REVIEW_SHARD_MAX  100000u /* That wait in one shard. */
 
 enum review_decision { REVIEW_ACCEPT, REVIEW_REJECT, REVIEW_FLAG };
 
