@@ -129,30 +129,35 @@ static int list(const struct arguments *arguments)
 }
 
 /* ---- decisions ---- */
-/* NULL: used wrongly, which was said. */
-static json_t *request_of(const struct arguments *arguments, bool all)
+/* Whether it says why, and targets or --all, one of both; else what is missing was said. */
+static bool is_whole(const struct arguments *arguments, bool all)
 {
-    const char *reason = option_text(arguments, &option_reason);
-    const char *number = option_text(arguments, &option_number_of);
+    if (option_text(arguments, &option_reason)[0] == '\0')
+        fprintf(stderr, "holdfast: a decision wants --reason TEXT: it is logged\n");
+    else if (all == (arguments->word_count > 1))
+        fprintf(stderr, "holdfast: a decision wants targets, or of flag --all: one of both\n");
+    else if (option_text(arguments, &option_op_id)[0] != '\0' && arguments->word_count != 2)
+        fprintf(stderr, "holdfast: --op-id is of one target\n");
+    else
+        return true;
+    return false;
+}
+
+/* `target` NULL: none. */
+static json_t *request_of(const struct arguments *arguments, const char *target)
+{
     char op_id[37];
 
-    if (reason[0] == '\0' || all == (arguments->word_count > 1)) {
-        fprintf(stderr,
-                reason[0] == '\0'
-                    ? "holdfast: a decision wants --reason TEXT: it is logged\n"
-                    : "holdfast: a decision wants targets, or of flag --all: one of both\n");
-        return NULL;
-    }
     client_op_id(op_id);
     json_t *targets = json_array();
-    for (uint32_t i = 1; i < arguments->word_count; i++)
-        json_array_append_new(targets, json_string(arguments->words[i]));
-    json_t *request =
-        json_pack("{s:s, s:s, s:s, s:s, s:o}", "playerId", arguments->words[0], "opId", op_id,
-                  "authority", "system:admin", "reason", reason, "targetIds", targets);
+    if (target != NULL)
+        json_array_append_new(targets, json_string(target));
+    json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:o}", "playerId", arguments->words[0],
+                                "opId", op_id, "authority", "system:admin", "reason",
+                                option_text(arguments, &option_reason), "targetIds", targets);
     set_text(request, "opId", option_text(arguments, &option_op_id));
     set_text(request, "collection", option_text(arguments, &option_collection));
-    set_text(request, "collectionNumber", number);
+    set_text(request, "collectionNumber", option_text(arguments, &option_number_of));
     return request;
 }
 
@@ -168,16 +173,24 @@ static int tell(const struct arguments *arguments, const json_t *answer, const c
     return 0;
 }
 
+/* Target by target, up to the first that is refused. */
 static int decide(const struct arguments *arguments, const char *method, const char *what)
 {
-    json_t *request = request_of(arguments, false);
-    int code;
+    json_int_t edges = 0;
+    json_t *answer = NULL;
+    int code = 0;
 
-    if (request == NULL)
+    if (!is_whole(arguments, false))
         return 2;
-    json_t *answer = call_json(arguments, method, request, &code);
-    if (answer != NULL)
+    for (uint32_t i = 1; i < arguments->word_count && code == 0; i++) {
+        json_decref(answer);
+        answer = call_json(arguments, method, request_of(arguments, arguments->words[i]), &code);
+        edges += json_integer_value(json_object_get(answer, "edges"));
+    }
+    if (answer != NULL) {
+        json_object_set_new(answer, "edges", json_integer(edges));
         code = tell(arguments, answer, what);
+    }
     json_decref(answer);
     return code;
 }
@@ -192,7 +205,7 @@ static int reject_edges(const struct arguments *arguments)
     return decide(arguments, "AdminService/RejectEdges", "are gone");
 }
 
-/* Page by page, each under an op_id of its own: what is flagged already stays so. */
+/* One by one, each under an op_id of its own: what is flagged already stays so. */
 static int flag_all(const struct arguments *arguments, json_t *request)
 {
     json_int_t edges = 0;
@@ -225,8 +238,7 @@ static int flag_edges(const struct arguments *arguments)
 {
     if (!option_is_set(arguments, &option_all))
         return decide(arguments, "AdminService/FlagEdges", "wait for a review from here on");
-    json_t *request = request_of(arguments, true);
-    return request != NULL ? flag_all(arguments, request) : 2;
+    return is_whole(arguments, true) ? flag_all(arguments, request_of(arguments, NULL)) : 2;
 }
 
 const struct verb verb_review[] = {

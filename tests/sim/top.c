@@ -348,8 +348,6 @@ static bool is_pulled(const struct sim *sim, const struct edge_step *step)
             : NULL;
     struct hours hours;
 
-    if (share == NULL && step->flag > 0) /* It may never have counted. */
-        return favorite_count_at(sim, step, UINT64_MAX) == 0;
     favorite_hours_at(sim, step, UINT64_MAX, &hours);
     return share != NULL && share->count == favorite_count_at(sim, step, UINT64_MAX) &&
            memcmp(&share->hours, &hours, sizeof hours) == 0;

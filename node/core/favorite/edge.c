@@ -168,10 +168,13 @@ static bool take_first(void *user, struct slice key, struct slice value)
     return false;
 }
 
-static err first_of(struct apply_context *context, struct slice prefix, struct slice *ret_key)
+/* `limit`: more than what this entry deletes of them. A range is loaded as far as its limit, and a
+ * shorter one, all of which is deleted here, would be loaded again and again. */
+static err first_of(struct apply_context *context, struct slice prefix, uint32_t limit,
+                    struct slice *ret_key)
 {
     struct first_key first = { .arena = context->arena };
-    const struct state_range range = { .prefix = prefix, .limit = 1 };
+    const struct state_range range = { .prefix = prefix, .limit = limit };
 
     err e = state_range_visit(context->state, &range, context->need, take_first, &first);
     *ret_key = first.key;
@@ -185,7 +188,7 @@ static err since_renew(struct apply_context *context)
     struct favorite_key edge;
     struct slice key;
 
-    err e = first_of(context, (struct slice){ &letter, 1 }, &key);
+    err e = first_of(context, (struct slice){ &letter, 1 }, REVIEW_TARGETS_MAX + 1, &key);
     if (e != ERR_OK)
         return e;
     context->meta->review_since_ms =
@@ -239,7 +242,7 @@ static err forget_oldest(struct favorite_edge *e)
     struct slice oldest;
 
     row_key_favored_prefix(&key, e->key.entity, e->key.collection, FAVORED_GONE);
-    err error = first_of(context, row_key_slice(&key), &oldest);
+    err error = first_of(context, row_key_slice(&key), 1, &oldest);
     if (error != ERR_OK)
         return error;
     if (oldest.size == 0 || favorite_key_parse(oldest, &gone) != ERR_OK)

@@ -9,8 +9,9 @@
 #include "node/core/favorite/partial.h"
 #include "node/core/handler/handler.h"
 
-#define FAVORITE_GONE_MAX 1000u
-#define FAVORITE_VER_MAX  9007199254740991ull /* 2^53 - 1: exact in every JSON reader. */
+#define REVIEW_TARGETS_MAX ENTRY_COUNTS_MAX /* Of one decision. */
+#define FAVORITE_GONE_MAX  1000u
+#define FAVORITE_VER_MAX   9007199254740991ull /* 2^53 - 1: exact in every JSON reader. */
 
 struct favorite_edge {
     struct apply_context *context;

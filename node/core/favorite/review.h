@@ -9,9 +9,8 @@
 
 #include "node/core/favorite/edge.h"
 
-#define REVIEW_TARGETS_MAX ENTRY_COUNTS_MAX /* Of one call. */
-#define REVIEW_PLAYER_MAX  1000u            /* That rules flag, of one player and collection. */
-#define REVIEW_SHARD_MAX   100000u          /* That wait in one shard. */
+#define REVIEW_PLAYER_MAX 1000u   /* That rules flag, of one player and collection. */
+#define REVIEW_SHARD_MAX  100000u /* That wait in one shard. */
 
 enum review_decision { REVIEW_ACCEPT, REVIEW_REJECT, REVIEW_FLAG };
 
