@@ -331,7 +331,8 @@ int batch_run(const struct batch_options *options)
     clock_gettime(CLOCK_MONOTONIC, &batch.began);
     batch.seeds = mem_zalloc(sizeof *batch.seeds * (BATCH_SEEDS_MAX + 1));
     batch.failures = mem_zalloc(sizeof *batch.failures * FAILURES_SHOWN);
-    bool readable = (options->file == NULL || sim_seeds_read(options->file, batch.seeds, BATCH_SEEDS_MAX, &batch.seed_count)) &&
+    bool readable = (options->file == NULL || sim_seeds_read(options->file, batch.seeds,
+                                                             BATCH_SEEDS_MAX, &batch.seed_count)) &&
                     open_digests(&batch, options->digests);
     for (uint64_t i = 0; i < options->count && batch.seed_count < BATCH_SEEDS_MAX; i++)
         batch.seeds[batch.seed_count++] = options->first + i;

@@ -246,8 +246,7 @@ static void an_actor_is_not_closed_by_a_report_that_was_long_on_its_way(void **s
     for (uint32_t i = 0; i < 6; i++)
         round_trip(pair);
     for (uint32_t i = 0; i < PAIR; i++) {
-        const struct merge_record *record =
-            merge_store_find(&pair->replicas[i]->store, pair->key);
+        const struct merge_record *record = merge_store_find(&pair->replicas[i]->store, pair->key);
 
         assert_true(mclock_floor(&pair->replicas[i]->clock, former) == UINT64_MAX);
         assert_non_null(record);
@@ -257,7 +256,8 @@ static void an_actor_is_not_closed_by_a_report_that_was_long_on_its_way(void **s
     buf_deinit(&late);
 }
 
-/* No report names that actor, since the clock is full; it is the actor of the report all the same. */
+/* No report names that actor, since the clock is full; it is the actor of the report all the same.
+ */
 static void an_era_is_not_forgotten_under_a_member_whose_clock_is_full(void **state)
 {
     struct pair *pair = *state;

@@ -330,8 +330,7 @@ static void judge_actors(struct msim *sim, const struct merge_replica *replica)
         bool writes = actor->closed;
 
         for (uint32_t j = 0; j < NODES; j++)
-            writes |= sim->nodes[j].replica != NULL &&
-                      sim->nodes[j].replica->actor == actor->actor;
+            writes |= sim->nodes[j].replica != NULL && sim->nodes[j].replica->actor == actor->actor;
         sim->counts->closed += actor->closed;
         PROMISE(sim, writes, "an actor that has ended is not closed after healing");
     }
