@@ -12,7 +12,7 @@ static const struct ended *ended_find(const struct msim *sim, uint64_t actor)
     return NULL;
 }
 
-static void note(struct msim *sim, const struct node *node, const struct mclock_actor *actor)
+static void note(struct msim *sim, const struct mclock_actor *actor)
 {
     struct mclock_actor same = *actor;
     struct mclock one = { .count = 1, .capacity = 1, .actors = &same };
@@ -24,9 +24,7 @@ static void note(struct msim *sim, const struct node *node, const struct mclock_
     sim->ended = mem_realloc(sim->ended, (sim->ended_count + 1) * sizeof *sim->ended);
     struct ended *ended = &sim->ended[sim->ended_count++];
 
-    *ended = (struct ended){ .actor = actor->actor,
-                             .node = node->id,
-                             .on_disk_at = node->disk.first + node->disk.log_count };
+    *ended = (struct ended){ .actor = actor->actor };
     mclock_copy(&ended->dots, &one);
 }
 
@@ -37,23 +35,8 @@ void ended_watch(struct msim *sim)
 
         for (uint32_t j = 0; replica != NULL && j < replica->clock.count; j++)
             if (replica->clock.actors[j].closed)
-                note(sim, &sim->nodes[i], &replica->clock.actors[j]);
+                note(sim, &replica->clock.actors[j]);
     }
-}
-
-void ended_crashed(struct msim *sim, const struct node *node)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < sim->ended_count; i++) {
-        struct ended *ended = &sim->ended[i];
-
-        if (ended->node == node->id && ended->on_disk_at > node->disk.synced)
-            mclock_deinit(&ended->dots);
-        else
-            sim->ended[kept++] = *ended;
-    }
-    sim->ended_count = kept;
 }
 
 bool ended_has(const struct msim *sim, struct merge_dot dot, uint16_t era)

@@ -81,8 +81,7 @@ struct reset {
 /* The dots of an actor that all members agreed on at its end; others are void. */
 struct ended {
     uint64_t actor;
-    struct mclock dots;        /* Of that actor alone. */
-    uint64_t node, on_disk_at; /* Seen closed there first; the place in its log that has it. */
+    struct mclock dots; /* Of that actor alone. */
 };
 
 /* An increment whose answer the caller did not get. */
@@ -259,8 +258,6 @@ void oracle_healed(struct msim *sim);
 
 /* ---- ended.c: actors that members have closed, and then forget ---- */
 void ended_watch(struct msim *sim);
-/* The node crashes: what it closed and its disk does not have was never closed. */
-void ended_crashed(struct msim *sim, const struct node *node);
 /* The dot is not void. It was in when its actor was closed; of an actor that is not closed, as what
  * has forgotten the eras below `era` says: an actor of those of which no member ever heard had
  * none. */
