@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "runtime/base/check.h"
+#include "tests/sim/options.h"
 #include "tests/sim/story.h"
 
 #define TWICE_EVERY    100u /* One seed in so many runs twice and must be the same. */
 #define STORIES_MAX    5u
-#define LINE_BYTES     512u
 #define FAILURES_SHOWN 20u
 
 /* What a child says of one seed. */
@@ -314,25 +314,6 @@ static int report(const struct batch *batch)
 }
 
 /* ---- seeds ---- */
-static bool read_kept(struct batch *batch, const char *path)
-{
-    FILE *file = fopen(path, "r");
-    char line[LINE_BYTES];
-
-    if (file == NULL) {
-        fprintf(stderr, "%s cannot be read\n", path);
-        return false;
-    }
-    while (fgets(line, sizeof line, file) != NULL && batch->seed_count < BATCH_SEEDS_MAX) {
-        char *end;
-        unsigned long long seed = strtoull(line, &end, 10);
-        if (end != line)
-            batch->seeds[batch->seed_count++] = seed;
-    }
-    fclose(file);
-    return true;
-}
-
 static bool open_digests(struct batch *batch, const char *path)
 {
     if (path == NULL)
@@ -350,7 +331,8 @@ int batch_run(const struct batch_options *options)
     clock_gettime(CLOCK_MONOTONIC, &batch.began);
     batch.seeds = mem_zalloc(sizeof *batch.seeds * (BATCH_SEEDS_MAX + 1));
     batch.failures = mem_zalloc(sizeof *batch.failures * FAILURES_SHOWN);
-    bool readable = (options->file == NULL || read_kept(&batch, options->file)) &&
+    bool readable = (options->file == NULL || sim_seeds_read(options->file, batch.seeds,
+                                                             BATCH_SEEDS_MAX, &batch.seed_count)) &&
                     open_digests(&batch, options->digests);
     for (uint64_t i = 0; i < options->count && batch.seed_count < BATCH_SEEDS_MAX; i++)
         batch.seeds[batch.seed_count++] = options->first + i;

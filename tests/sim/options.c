@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SEED_LINE_BYTES 512
+
 static const struct sim_option *find(const struct sim_options *options, const char *name)
 {
     for (size_t i = 0; i < options->count; i++) {
@@ -58,4 +60,23 @@ bool sim_options_read(const struct sim_options *options, char **argv)
     while (at != NULL && *at != NULL)
         at = take(options, at);
     return at != NULL;
+}
+
+bool sim_seeds_read(const char *path, uint64_t *seeds, uint64_t most, uint64_t *count)
+{
+    FILE *file = fopen(path, "r");
+    char line[SEED_LINE_BYTES];
+
+    if (file == NULL) {
+        fprintf(stderr, "%s cannot be read\n", path);
+        return false;
+    }
+    while (fgets(line, sizeof line, file) != NULL && *count < most) {
+        char *end;
+        unsigned long long seed = strtoull(line, &end, 10);
+        if (end != line)
+            seeds[(*count)++] = seed;
+    }
+    fclose(file);
+    return true;
 }

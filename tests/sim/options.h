@@ -30,4 +30,8 @@ struct sim_options {
  * one; of a bad number stderr is told. */
 bool sim_options_read(const struct sim_options *options, char **argv);
 
+/* Appends the kept seeds of a file, the number at the start of each line that begins with one, to
+ * `seeds` of `most`. False: stderr is told that it cannot be read. */
+bool sim_seeds_read(const char *path, uint64_t *seeds, uint64_t most, uint64_t *count);
+
 #endif

@@ -43,7 +43,16 @@ struct run {
     struct merge_cell **cells;
     struct merge_tally *tallies; /* Owned. */
     uint32_t count;
+    /* A fold over eras is there, so they were over where it was made: here the clock may lag. */
+    uint16_t era;
 };
+
+static uint16_t era_after(const struct merge_cell *cell)
+{
+    uint16_t era = merge_actor_era(cell->dot.actor);
+
+    return era < MERGE_ERA_MAX ? (uint16_t)(era + 1) : MERGE_ERA_MAX;
+}
 
 static struct run run_at(const struct merge_record *record, uint32_t first)
 {
@@ -54,8 +63,11 @@ static struct run run_at(const struct merge_record *record, uint32_t first)
            slice_equal(merge_cell_path(run.cells[run.count]), path))
         run.count++;
     run.tallies = mem_alloc(run.count * sizeof *run.tallies);
-    for (uint32_t i = 0; i < run.count; i++)
+    for (uint32_t i = 0; i < run.count; i++) {
         run.tallies[i] = tally_of(run.cells[i]);
+        if (run.tallies[i].rank == MERGE_RANK_ERAS) /* Cells ascend, so the last one counts. */
+            run.era = era_after(run.cells[i]);
+    }
     return run;
 }
 
@@ -229,8 +241,9 @@ static bool may_go(const struct run *run, uint32_t at, uint64_t before_ms, uint6
 static uint64_t group_of(const struct run *run, uint32_t at, const struct merge_folding *folding)
 {
     uint64_t actor = run->cells[at]->dot.actor;
+    uint16_t era = folding->era > run->era ? folding->era : run->era;
 
-    return merge_actor_era(actor) < folding->era ? 0 : actor;
+    return merge_actor_era(actor) < era ? 0 : actor;
 }
 
 static bool same_group(const struct run *run, uint32_t a, uint32_t b,
@@ -251,11 +264,17 @@ static bool may_fold(const struct run *run, uint32_t at, const struct merge_fold
            folding->everywhere(folding->user, run->cells[at]->dot);
 }
 
-/* Takes the cell and all behind it in its group out of what is folded. */
+/* Takes the cell and all behind it in its group out of what is folded. Of an ended actor all cells
+ * go: a fold over eras has an actor wholly or not at all. */
 static void cut_from(const struct run *run, uint32_t at, const struct merge_folding *folding,
                      bool *in)
 {
-    for (uint32_t i = at; i < run->count && same_group(run, at, i, folding); i++)
+    uint32_t first = at;
+
+    while (first > 0 && group_of(run, at, folding) == 0 &&
+           run->cells[first - 1]->dot.actor == run->cells[at]->dot.actor)
+        first--;
+    for (uint32_t i = first; i < run->count && same_group(run, first, i, folding); i++)
         in[i] = false;
 }
 

@@ -8,12 +8,15 @@
  * took away. An operation counts once for each path, by its earliest cell, and no more once a reset
  * has seen one of its cells: a retry finds it spent.
  *
- * Cells would pile up, so each replica folds those that every member has into one: of an open actor
- * those up to some dot (rank 1), of all ended actors of lower eras all (rank 2). It stands under
- * the latest of their dots. What is folded grows along one line, so of two cells under one dot the
- * one of the higher rank says all that the other does. A sum of 0 stays a cell: without it two
- * replicas could fold the same to different dots, and each would take the other's for removed. Such
- * a cell goes with a sweep, which takes all of its path, as a reset does.
+ * Cells would pile up, so each replica folds those that every member has into one: of one actor
+ * those up to some dot (rank 1), of the ended actors of lower eras all of those up to some actor
+ * (rank 2). It stands under the latest of their dots. Any two folds, of whichever replicas, are
+ * nested or have nothing in common: a fold over eras never ends within an actor, and it stays one
+ * at a replica that has not heard that its eras are over. So of two cells under one dot the one of
+ * the higher rank says all that the other does, and what a fold covers is inside of it. A sum of 0
+ * stays a cell: without it two replicas could fold the same to different dots, and each would take
+ * the other's for removed. Such a cell goes with a sweep, which takes all of its path, as a reset
+ * does.
  */
 #ifndef NODE_CORE_MERGEABLE_COUNTER_H
 #define NODE_CORE_MERGEABLE_COUNTER_H

@@ -69,8 +69,10 @@ static bool is_everywhere(void *user, struct merge_dot dot)
     return everywhere;
 }
 
-/* An era is over when all sides write under later ones and all have its dots. */
-static uint16_t era_over(const struct side *sides)
+static uint16_t era_over;
+
+/* An era is over when all sides write under later ones and all have its dots; it stays over. */
+static void end_eras(const struct side *sides)
 {
     uint16_t era = UINT16_MAX;
 
@@ -83,14 +85,16 @@ static uint16_t era_over(const struct side *sides)
             if (merge_actor_era(entry->actor) < era &&
                 !is_everywhere((void *)(uintptr_t)sides,
                                (struct merge_dot){ entry->actor, entry->upto }))
-                return 0;
+                return;
         }
-    return era;
+    era_over = era;
 }
 
+/* Each side hears late that an era is over, and how far the others' clocks are. */
 static uint32_t fold(struct side *sides, uint32_t at)
 {
-    struct merge_folding folding = { .era = era_over(sides),
+    end_eras(sides);
+    struct merge_folding folding = { .era = (uint16_t)next(era_over + 1u),
                                      .retried_ms = next(hlc_last + 2),
                                      .everywhere = is_everywhere,
                                      .user = sides };
@@ -109,17 +113,17 @@ static void step(struct side *sides, uint64_t *ops, uint32_t *folds)
 {
     uint32_t at = (uint32_t)next(SIDES), from = (uint32_t)next(SIDES);
     struct merge_edit edit = { .path = NAME, .delta = (int64_t)next(20) - 7 };
-    uint64_t die = next(20);
+    uint64_t die = next(23);
 
     if (die < 9) {
         (void)merge_record_join(&sides[at].record, &sides[from].record);
         (void)merge_record_join(&sides[at].plain, &sides[from].plain);
     } else if (die < 13) {
         *folds += fold(sides, at);
-    } else if (die == 13) {
+    } else if (die > 19) {
         sides[at].actor = merge_actor_make((uint16_t)(merge_actor_era(sides[at].actor) + 1), at);
         sides[at].counter = 0;
-    } else if (die == 14) {
+    } else if (die == 13) {
         edit.remove = true;
         write_both(&sides[at], &edit, next(2) == 0, 0);
     } else {
@@ -159,10 +163,10 @@ static void folding_changes_nothing(void **state)
         uint64_t ops = 0;
 
         random_state = round;
-        hlc_last = 0;
+        hlc_last = era_over = 0;
         for (uint32_t i = 0; i < SIDES; i++)
             sides[i].actor = merge_actor_make(1, i);
-        for (uint32_t i = 0; i < 60; i++)
+        for (uint32_t i = 0; i < 100; i++)
             step(sides, &ops, &folds);
         end(sides);
         for (uint32_t i = 0; i < SIDES; i++) {
@@ -174,6 +178,16 @@ static void folding_changes_nothing(void **state)
 }
 
 /* ---- single cases ---- */
+
+/* Every side has what the others have. */
+static void meet(struct side *sides)
+{
+    for (uint32_t i = 0; i < 2 * SIDES; i++)
+        for (uint32_t j = 0; j < SIDES; j++) {
+            (void)merge_record_join(&sides[i % SIDES].record, &sides[j].record);
+            (void)merge_record_join(&sides[i % SIDES].plain, &sides[j].plain);
+        }
+}
 
 static void count(struct side *side, int64_t delta, uint64_t op)
 {
@@ -247,6 +261,42 @@ static void an_operation_is_folded_with_all_its_attempts_or_not(void **state)
         release(&sides[i]);
 }
 
+/* Seed 42279 of holdfast-merge-sim: one side folded all that an ended actor wrote, another one the
+ * era before it and just the beginning of that. Neither fold has the other, so a merge of the two
+ * lost what was in one of them alone. */
+static void folds_over_eras_have_an_actor_wholly_or_not_at_all(void **state)
+{
+    struct side sides[SIDES] = { { .actor = merge_actor_make(0, 1) },
+                                 { .actor = merge_actor_make(1, 2) },
+                                 { .actor = merge_actor_make(2, 3) } };
+    struct merge_folding early = { .era = 1, .everywhere = is_everywhere, .user = sides };
+    struct merge_folding late = early;
+    (void)state;
+
+    hlc_last = 0;
+    count(&sides[0], 20, 0);
+    count(&sides[1], -28, 0);
+    count(&sides[1], 33, 77);
+    meet(sides);
+    /* Its clock says that no retry comes, and it has not heard that the next era is over, too. */
+    early.retried_ms = 100;
+    assert_true(merge_counter_fold(&sides[0].record, &early));
+    /* This one has heard that, and has a peer that told its time long ago. */
+    late.era = 2;
+    (void)merge_counter_fold(&sides[1].record, &late);
+    meet(sides);
+    for (uint32_t i = 0; i < SIDES; i++)
+        assert_int_equal(sum_of(&sides[i].record), 25);
+    late.retried_ms = 100;
+    for (uint32_t i = 0; i < SIDES; i++) {
+        (void)merge_counter_fold(&sides[i].record, &late);
+        assert_int_equal(sides[i].record.count, 1);
+        assert_int_equal(sum_of(&sides[i].record), 25);
+    }
+    for (uint32_t i = 0; i < SIDES; i++)
+        release(&sides[i]);
+}
+
 static void values_that_are_none_are_refused(void **state)
 {
     static const uint8_t zeros[40];
@@ -294,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_reset_leaves_what_it_did_not_see),
         cmocka_unit_test(a_retry_elsewhere_counts_once_before_and_after_a_reset),
         cmocka_unit_test(an_operation_is_folded_with_all_its_attempts_or_not),
+        cmocka_unit_test(folds_over_eras_have_an_actor_wholly_or_not_at_all),
         cmocka_unit_test(values_that_are_none_are_refused),
         cmocka_unit_test(an_increment_has_bounds),
     };

@@ -33,6 +33,7 @@ struct pair {
     struct buf logs[PAIR];
     struct merge_key *key;
     bool cut;
+    bool mute[PAIR]; /* What it sends is lost. */
 };
 
 static const struct merge_members members = {
@@ -76,7 +77,7 @@ static void drain(struct pair *pair, uint32_t at)
         struct merge_replica *peer = pair->replicas[1 - at];
 
         pair->bytes += out.messages[i].bytes.size;
-        if (pair->cut || peer == NULL)
+        if (pair->cut || pair->mute[at] || peer == NULL)
             continue;
         err e = merge_receive(peer, pair->now_ms, buf_slice(&out.messages[i].bytes));
 
@@ -209,6 +210,87 @@ static void an_actor_is_not_closed_by_a_report_of_before_its_last_write(void **s
     assert_int_equal(pair->replicas[0]->store.count, 1);
 }
 
+/* The report is from before that member's last write and its next actor; it comes after both were
+ * heard of, and before the write could be pulled. */
+static void an_actor_is_not_closed_by_a_report_that_was_long_on_its_way(void **state)
+{
+    struct pair *pair = *state;
+    uint64_t former = pair->replicas[1]->actor;
+    struct buf late = { 0 };
+
+    write_one(pair, 1);
+    pair->now_ms += MERGE_REPORT_MS;
+    merge_tick(pair->replicas[1], pair->now_ms);
+    for (uint32_t i = 0; i < pair->replicas[1]->out.message_count; i++) {
+        const struct buf *bytes = &pair->replicas[1]->out.messages[i].bytes;
+
+        if (bytes->data[0] == MERGE_REPORT && late.size == 0)
+            buf_append(&late, bytes->data, bytes->size);
+    }
+    assert_true(late.size > 0);
+    drain(pair, 1);
+    pair->cut = true;
+    write_one(pair, 1);
+    pair->cut = false;
+    merge_take_actor(pair->replicas[1], 1);
+    pair->mute[0] = true; /* It asks for the write, and is not heard. */
+    pair->now_ms += MERGE_REPORT_MS;
+    merge_tick(pair->replicas[1], pair->now_ms);
+    drain(pair, 1);
+    assert_int_equal(merge_receive(pair->replicas[0], pair->now_ms, buf_slice(&late)), ERR_OK);
+    pair->now_ms += MERGE_REPORT_MS;
+    merge_tick(pair->replicas[0], pair->now_ms);
+    assert_false(mclock_find(&pair->replicas[0]->clock, former)->closed);
+    drain(pair, 0);
+    pair->mute[0] = false;
+    for (uint32_t i = 0; i < 6; i++)
+        round_trip(pair);
+    for (uint32_t i = 0; i < PAIR; i++) {
+        const struct merge_record *record = merge_store_find(&pair->replicas[i]->store, pair->key);
+
+        assert_true(mclock_floor(&pair->replicas[i]->clock, former) == UINT64_MAX);
+        assert_non_null(record);
+        assert_int_equal(record->count, 1);
+        assert_true(merge_dot_equal(record->cells[0]->dot, (struct merge_dot){ former, 2 }));
+    }
+    buf_deinit(&late);
+}
+
+/* No report names that actor, since the clock is full; it is the actor of the report all the same.
+ */
+static void an_era_is_not_forgotten_under_a_member_whose_clock_is_full(void **state)
+{
+    struct pair *pair = *state;
+    uint64_t last = 0;
+
+    for (uint32_t i = 0; i < PAIR; i++) {
+        struct mclock *clock = &pair->replicas[i]->clock;
+
+        for (uint64_t n = 1; clock->count < MCLOCK_ACTORS_MAX; n++) {
+            uint64_t actor = merge_actor_make(0, (uint64_t)1 << 40 | n);
+
+            assert_int_equal(mclock_name(clock, actor, 9), ERR_OK);
+            mclock_close(clock, actor);
+        }
+    }
+    merge_take_actor(pair->replicas[1], 1);
+    last = pair->replicas[1]->actor;
+    merge_take_actor(pair->replicas[0], 2);
+    assert_null(mclock_find(&pair->replicas[1]->clock, last));
+    for (uint32_t round = 0; round < 6; round++) {
+        pair->now_ms += MERGE_REPORT_MS;
+        for (uint32_t i = 0; i < PAIR; i++) {
+            merge_tick(pair->replicas[i], pair->now_ms);
+            assert_true(pair->replicas[i]->clock.era <= merge_actor_era(pair->replicas[1]->actor));
+            drain(pair, i);
+        }
+    }
+    assert_int_equal(pair->replicas[0]->clock.era, 1); /* So there is room again. */
+    assert_true(pair->replicas[1]->actor == last);
+    write_one(pair, 1);
+    assert_true(mclock_holds(&pair->replicas[0]->clock, (struct merge_dot){ last, 1 }));
+}
+
 /* BREADTH 16: at most 200 bytes a pair and 2 s, whatever the clocks have. */
 static void an_idle_pair_says_little(void **state)
 {
@@ -234,6 +316,8 @@ int main(void)
         TEST(restarts_by_the_hundred_leave_a_short_clock),
         TEST(an_actor_that_is_of_no_member_is_closed),
         TEST(an_actor_is_not_closed_by_a_report_of_before_its_last_write),
+        TEST(an_actor_is_not_closed_by_a_report_that_was_long_on_its_way),
+        TEST(an_era_is_not_forgotten_under_a_member_whose_clock_is_full),
         TEST(an_idle_pair_says_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,6 +127,85 @@ static void a_stripped_context_fills_again(void **state)
     }
 }
 
+/* A replica: its record with a full context, the same as a row that is stripped of its clock, that
+ * clock, and the dots of this record alone. Other records have dots of the same actors. */
+struct replica {
+    struct side full;
+    struct merge_record row;
+    struct mclock clock, dots;
+};
+
+static void write_both(struct replica *replica, uint64_t actor, enum merge_policy policy)
+{
+    struct side row = { .record = replica->row, .counter = replica->full.counter };
+    uint64_t random = random_state;
+
+    write_one(&replica->full, actor, policy);
+    random_state = random; /* The same once more. */
+    causal_fill(&row.record.context, &replica->clock);
+    write_one(&row, actor, policy);
+    replica->row = row.record;
+    const struct merge_dot dot = { actor, replica->full.counter };
+
+    assert_int_equal(mclock_add(&replica->clock, dot), ERR_OK);
+    assert_int_equal(mclock_add(&replica->dots, dot), ERR_OK);
+    causal_strip(&replica->row.context, &replica->clock);
+}
+
+/* This record comes alone, or with it all that the peer has. */
+static void take_in(struct replica *replica, const struct replica *peer, bool all)
+{
+    struct merge_record theirs = { 0 };
+
+    (void)merge_record_join(&replica->full.record, &peer->full.record);
+    merge_record_copy(&theirs, &peer->row);
+    causal_fill(&theirs.context, &peer->clock);
+    causal_fill(&replica->row.context, &replica->clock);
+    (void)merge_record_join(&replica->row, &theirs);
+    merge_record_deinit(&theirs);
+    assert_int_equal(
+        mclock_join(&replica->clock, all ? &peer->clock : &peer->dots, MCLOCK_CLOSE_AGREED),
+        ERR_OK);
+    assert_int_equal(mclock_join(&replica->dots, &peer->dots, MCLOCK_CLOSE_AGREED), ERR_OK);
+    causal_strip(&replica->row.context, &replica->clock);
+}
+
+static void rows_that_are_stripped_merge_like_full_ones(void **state)
+{
+    uint32_t stripped = 0;
+    (void)state;
+
+    for (uint32_t round = 0; round < 8000; round++) {
+        struct replica replicas[SIDES] = { 0 };
+
+        random_state = round;
+        for (uint32_t step = 0; step < 25; step++) {
+            uint64_t at = next(SIDES), from = next(SIDES), die = next(4);
+            struct replica *replica = &replicas[at];
+
+            if (die == 0) { /* A write of another record. */
+                struct merge_dot dot = { at + 1, ++replica->full.counter };
+
+                assert_int_equal(mclock_add(&replica->clock, dot), ERR_OK);
+            } else if (die == 1) {
+                write_both(replica, at + 1,
+                           (enum merge_policy)(1 + round % (MERGE_POLICY_COUNT - 1)));
+            } else if (from != at) {
+                take_in(replica, &replicas[from], die == 2);
+            }
+            assert_true(merge_record_equal(&replica->full.record, &replica->row, false));
+            stripped += replica->row.count > 0 && causal_is_empty(&replica->row.context);
+        }
+        for (uint32_t i = 0; i < SIDES; i++) {
+            merge_record_deinit(&replicas[i].full.record);
+            merge_record_deinit(&replicas[i].row);
+            mclock_deinit(&replicas[i].clock);
+            mclock_deinit(&replicas[i].dots);
+        }
+    }
+    assert_true(stripped > 1000);
+}
+
 /* Dotted version vectors (Preguica et al. 2010): v is written; two clients that saw v write w and x
  * at one server. Both stay: {(r,2), (r,3)} of context r:3; a third that saw w alone replaces just
  * w. */
@@ -213,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merging_is_associative_commutative_and_idempotent),
         cmocka_unit_test(a_stripped_context_fills_again),
+        cmocka_unit_test(rows_that_are_stripped_merge_like_full_ones),
         cmocka_unit_test(two_clients_of_one_server_are_siblings),
         cmocka_unit_test(a_gap_that_closes_raises_the_base),
         cmocka_unit_test(rotten_bytes_are_refused_or_sound),

@@ -120,14 +120,12 @@ static err take_report(struct merge_replica *replica, struct incoming_message *i
 
     if (in->reader->bad || syncing > 1)
         return ERR_CORRUPT;
-    /* From before it went to its present actor, on its way for long: that actor and this clock
-     * together would say that the former one wrote no more than this. */
-    if (merge_actor_era(in->head.actor) < merge_actor_era(peer->actor))
-        return ERR_OK;
     err e = take_clock(peer, in->reader);
 
     if (e != ERR_OK)
         return e == ERR_NEED ? ERR_OK : e;
+    /* With the clock that it had then: a later actor beside the clock of a report that was long on
+     * its way would say that the former one wrote no more than this. */
     peer->actor = in->head.actor;
     peer->reported = true;
     peer->echoed = echoed;

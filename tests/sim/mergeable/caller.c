@@ -93,7 +93,7 @@ static void make_wish(struct msim *sim, uint32_t key, struct wish *wish)
     wish->write.op_ms = sim->now_ms - msim_between(sim, 0, 300);
     for (uint32_t i = 0; i < count; i++) {
         wish->edits[i].value = (struct slice){ 0 };
-        wish->edits[i].remove = msim_chance(sim, 60);
+        wish->edits[i].remove = msim_chance(sim, sim->counts_most ? 200 : 60);
         wish->edits[i].delta = (int64_t)msim_between(sim, 0, 90) - 30;
     }
 }
@@ -240,6 +240,9 @@ static void call_retry(struct msim *sim)
 static void call_write(struct msim *sim)
 {
     uint32_t key = (uint32_t)msim_between(sim, 0, KEYS - 1);
+
+    if (sim->counts_most && msim_chance(sim, 700))
+        key = key / FORMS * FORMS + COUNTERS;
     struct node *node = up_node(sim);
     struct session *session = session_for(sim, key);
     struct wish wish;

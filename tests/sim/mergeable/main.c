@@ -12,6 +12,7 @@
 #include "tests/sim/options.h"
 
 #define SEEDS_MAX 100000000u
+#define KEPT_MAX  10000u
 #define STORY_MS  60000u
 
 /* What a signal or a failed check has to tell. */
@@ -92,7 +93,7 @@ static void step(struct msim *sim)
         if (node->replica == NULL)
             continue;
         msim_strict(sim, node);
-        if (msim_chance(sim, 300))
+        if (msim_chance(sim, sim->healing ? 300 : sim->synced_per_thousand))
             msim_sync(sim, node);
         if (msim_chance(sim, 8))
             msim_checkpoint(sim, node, false);
@@ -111,6 +112,10 @@ static void run_seed(uint64_t seed, struct counts *counts)
     sim->counts = counts;
     sim->index_max = msim_chance(sim, 250) ? 24 : 4096;
     sim->closed_max = (uint32_t)msim_between(sim, 1, 6);
+    sim->lost_per_thousand = msim_chance(sim, 250) ? (uint32_t)msim_between(sim, 50, 250) : 30;
+    sim->late_per_thousand = msim_chance(sim, 250) ? (uint32_t)msim_between(sim, 50, 200) : 20;
+    sim->synced_per_thousand = msim_chance(sim, 250) ? (uint32_t)msim_between(sim, 10, 100) : 300;
+    sim->counts_most = msim_chance(sim, 250);
     running = sim;
     make_keys(sim);
     sim->members.membership =
@@ -164,26 +169,33 @@ int main(int argc, char **argv)
     static const struct check_watch watch = { .failed = check_told };
     const struct sigaction died = { .sa_handler = signal_told };
     static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
-    uint64_t first = 1, seeds = 1000;
+    static uint64_t kept[KEPT_MAX];
+    uint64_t first = 1, seeds = 1000, kept_count = 0;
+    const char *file = NULL;
     bool no_reach = false;
     struct counts counts = { 0 };
 
     const struct sim_option known[] = {
         { .name = "--first", .number = &first, .least = 1, .most = SEEDS_MAX },
         { .name = "--seeds", .number = &seeds, .least = 1, .most = SEEDS_MAX },
+        { .name = "--file", .text = &file },
         { .name = "--no-reach", .flag = &no_reach },
     };
 
     (void)argc;
     if (!sim_options_read(&(struct sim_options){ .known = known, .count = ARRAY_SIZE(known) },
                           argv)) {
-        fprintf(stderr, "holdfast-merge-sim [--first S] [--seeds N] [--no-reach]\n");
+        fprintf(stderr, "holdfast-merge-sim [--first S] [--seeds N] [--file PATH] [--no-reach]\n");
         return 2;
     }
+    if (file != NULL && !sim_seeds_read(file, kept, KEPT_MAX, &kept_count))
+        return 2;
     check_watch_set(&watch);
     for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
         (void)sigaction(fatal[i], &died, NULL);
+    for (uint64_t i = 0; i < kept_count; i++)
+        run_seed(kept[i], &counts);
     for (uint64_t seed = first; seed < first + seeds; seed++)
         run_seed(seed, &counts);
-    return report(seeds, &counts, no_reach) > 0;
+    return report(kept_count + seeds, &counts, no_reach) > 0;
 }

@@ -33,7 +33,8 @@
     X(tokens_forged) X(tokens_lost) X(crashes) X(disks_lost) X(images) X(damaged) X(voided) \
     X(cuts) X(joints) X(left) X(departed) X(erasures) X(sweeps) X(closed) X(pulls_full) \
     X(checkpoints) X(logs_kept) X(deletes) X(siblings) X(expired) X(config_changed_pending) \
-    X(increments) X(resets) X(retries) X(retries_late) X(counters_judged) X(folded) X(eras)
+    X(increments) X(resets) X(retries) X(retries_late) X(counters_judged) X(folded) X(eras) \
+    X(power_cuts) X(deafened)
 /* clang-format on */
 
 struct counts {
@@ -122,6 +123,7 @@ struct node {
     uint64_t image_erasures;
     int64_t skew_ms;
     uint32_t side; /* Of the cut. */
+    uint32_t deaf; /* Bit i: nothing comes from nodes[i]. */
     uint32_t strict_applied;
     bool syncing; /* As it was when last seen. */
     uint64_t up_at_ms;
@@ -182,7 +184,9 @@ struct msim {
     struct reset *resets;
     struct ended *ended;
     uint32_t closed_max;
-    uint32_t restarts_per_thousand;
+    uint32_t lost_per_thousand, late_per_thousand; /* Of messages, until it heals. */
+    uint32_t synced_per_thousand;                  /* Of steps. */
+    bool counts_most;                              /* Most writes count, or reset. */
     struct counts *counts;
 };
 

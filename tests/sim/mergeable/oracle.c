@@ -322,6 +322,20 @@ static void judge_counters(struct msim *sim, const struct merge_replica *replica
     }
 }
 
+/* Of ended processes all have left: what no member writes under is closed, then forgotten. */
+static void judge_actors(struct msim *sim, const struct merge_replica *replica)
+{
+    for (uint32_t i = 0; i < replica->clock.count; i++) {
+        const struct mclock_actor *actor = &replica->clock.actors[i];
+        bool writes = actor->closed;
+
+        for (uint32_t j = 0; j < NODES; j++)
+            writes |= sim->nodes[j].replica != NULL && sim->nodes[j].replica->actor == actor->actor;
+        sim->counts->closed += actor->closed;
+        PROMISE(sim, writes, "an actor that has ended is not closed after healing");
+    }
+}
+
 static const struct merge_replica *judge_members(struct msim *sim)
 {
     const struct membership *m = &sim->members.membership;
@@ -347,8 +361,7 @@ static const struct merge_replica *judge_members(struct msim *sim)
             PROMISE(sim, replica->store.rows[j].record.count > 0,
                     "a delete is still stored though all members know it");
         PROMISE(sim, replica->index.dot_count == 0, "the index keeps dots that all members have");
-        for (uint32_t j = 0; j < replica->clock.count; j++)
-            sim->counts->closed += replica->clock.actors[j].closed;
+        judge_actors(sim, replica);
         sim->counts->eras += replica->clock.era > 0;
         judge_counters(sim, replica);
     }

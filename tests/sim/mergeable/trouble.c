@@ -15,10 +15,34 @@ static void cut(struct msim *sim)
     sim->counts->cuts++;
 }
 
+/* Between two, or one way: what one of them writes comes to the other by third members alone. */
+static void deafen(struct msim *sim)
+{
+    uint32_t a = (uint32_t)msim_between(sim, 0, NODES - 1);
+    uint32_t b = (uint32_t)msim_between(sim, 0, NODES - 1);
+
+    sim->nodes[a].deaf |= 1u << b;
+    if (msim_chance(sim, 500))
+        sim->nodes[b].deaf |= 1u << a;
+    sim->counts->deafened++;
+}
+
 static void mend(struct msim *sim)
 {
     for (uint32_t i = 0; i < NODES; i++)
-        sim->nodes[i].side = 0;
+        sim->nodes[i].side = sim->nodes[i].deaf = 0;
+}
+
+/* It takes everything in, or would again after a crash: the end of that is not on its disk yet. */
+static bool lacks_what_it_had(struct msim *sim, struct node *node)
+{
+    if (!node->disk.exists || node->syncing)
+        return node->disk.exists;
+    struct merge_replica *replica = msim_recover(sim, node);
+    bool syncing = replica->syncing;
+
+    merge_free(replica);
+    return syncing;
 }
 
 /* A second old member without all it acknowledged could not come back without the first: as many
@@ -30,9 +54,9 @@ static bool may_lose(struct msim *sim, const struct node *node)
     if (m->count < 3)
         return false;
     for (uint32_t i = 0; i < NODES; i++) {
-        const struct node *other = &sim->nodes[i];
+        struct node *other = &sim->nodes[i];
 
-        if (other != node && other->disk.exists && other->syncing)
+        if (other != node && lacks_what_it_had(sim, other))
             return false;
     }
     return true;
@@ -85,6 +109,20 @@ static void crash(struct msim *sim)
         msim_start(sim, node, true);
     else
         node->up_at_ms = sim->now_ms + msim_between(sim, 100, 15000);
+}
+
+/* All at once: what no disk has yet is gone, wherever it was. */
+static void power_cut(struct msim *sim)
+{
+    for (uint32_t i = 0; i < NODES; i++) {
+        struct node *node = &sim->nodes[i];
+
+        if (node->replica == NULL || msim_chance(sim, 200))
+            continue;
+        msim_crash(sim, node);
+        node->up_at_ms = sim->now_ms + msim_between(sim, 100, 3000);
+    }
+    sim->counts->power_cuts++;
 }
 
 static void come_back(struct msim *sim)
@@ -221,10 +259,14 @@ void msim_trouble(struct msim *sim)
     come_back(sim);
     if (msim_chance(sim, 6))
         cut(sim);
+    if (msim_chance(sim, 6))
+        deafen(sim);
     if (msim_chance(sim, 4))
         mend(sim);
     if (msim_chance(sim, 8))
         crash(sim);
+    if (msim_chance(sim, 2))
+        power_cut(sim);
     if (msim_chance(sim, 8))
         take_image(sim);
     if (msim_chance(sim, 5))

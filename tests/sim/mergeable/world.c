@@ -213,7 +213,7 @@ static void fly(struct msim *sim, uint64_t to, const struct buf *bytes)
 {
     if (sim->flight_count == FLIGHT_MAX)
         return;
-    uint64_t delay_ms = msim_chance(sim, sim->healing ? 0 : 20) ? msim_between(sim, 100, 20000)
+    uint64_t delay_ms = msim_chance(sim, sim->healing ? 0 : sim->late_per_thousand) ? msim_between(sim, 100, 20000)
                                                                 : msim_between(sim, 1, 40);
     struct flight *flight = &sim->flights[sim->flight_count++];
 
@@ -224,8 +224,8 @@ static void fly(struct msim *sim, uint64_t to, const struct buf *bytes)
 static void launch(struct msim *sim, struct node *node, uint64_t to, struct buf *bytes)
 {
     const struct node *peer = msim_node(sim, to);
-    bool cut = peer->side != node->side;
-    uint32_t lossy = sim->healing ? 0 : 30;
+    bool cut = peer->side != node->side || (peer->deaf >> (node - sim->nodes) & 1) != 0;
+    uint32_t lossy = sim->healing ? 0 : sim->lost_per_thousand;
 
     if (!cut && !msim_chance(sim, lossy)) {
         fly(sim, to, bytes);
