@@ -72,6 +72,15 @@ err collection_get(struct apply_context *context, const char *given,
     return told(e, &named, ret_collection);
 }
 
+bool collection_known(struct state *state, struct arena *arena, const char *given,
+                      struct collection *ret_collection)
+{
+    struct named named;
+
+    return told(name_known(state, arena, &collections, given, &named), &named, ret_collection) ==
+           ERR_OK;
+}
+
 err collection_check(struct check_context *context, const char *given)
 {
     struct named unused;

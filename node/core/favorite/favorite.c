@@ -119,6 +119,30 @@ err favorites_find(struct state *state, const struct favorite_key *edge, struct 
     return row_found(found, favorites_row_decode(value, ret_row));
 }
 
+static void add_key(struct need *keys, const struct row_key *key)
+{
+    need_add_key(keys, row_key_slice(key));
+}
+
+void favorite_foresee(struct state *state, struct arena *arena, const struct favorite_call *call,
+                      struct slice entity, struct need *keys)
+{
+    struct slice target = slice_from_text(call->target);
+    struct collection collection;
+    struct row_key key;
+
+    if (!target_is_sound(target) || !collection_known(state, arena, call->collection, &collection))
+        return;
+    row_key_favorite(&key, entity, collection.number, target);
+    add_key(keys, &key);
+    row_key_favorites(&key, entity, collection.number);
+    add_key(keys, &key);
+    row_key_rate(&key, entity, collection.number);
+    add_key(keys, &key);
+    row_key_partial(&key, collection.number, target);
+    add_key(keys, &key);
+}
+
 static void put(struct apply_context *context, const struct row_key *key)
 {
     state_put(context->state, row_key_slice(key), buf_slice(context->scratch));
