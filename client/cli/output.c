@@ -262,16 +262,21 @@ enum client_result stream_json(const struct arguments *arguments, const struct j
 
 int page_call(const struct arguments *arguments, const struct page_method *page)
 {
+    return page_call_of(arguments, page, json_pack("{s:s}", page->key, arguments->words[0]));
+}
+
+int page_call_of(const struct arguments *arguments, const struct page_method *page, json_t *request)
+{
     uint32_t page_size;
     int code;
 
-    if (option_number(arguments, &option_page_size, 1, page->page_size_max, &page_size) != ERR_OK)
+    if (option_number(arguments, &option_page_size, 1, page->page_size_max, &page_size) != ERR_OK) {
+        json_decref(request);
         return 2;
-    json_t *answer =
-        call_json(arguments, page->method,
-                  json_pack("{s:s, s:i, s:s}", page->key, arguments->words[0], "pageSize",
-                            (int)page_size, "cursor", option_text(arguments, &option_cursor)),
-                  &code);
+    }
+    json_object_set_new(request, "pageSize", json_integer((json_int_t)page_size));
+    json_object_set_new(request, "cursor", json_string(option_text(arguments, &option_cursor)));
+    json_t *answer = call_json(arguments, page->method, request, &code);
     if (answer != NULL && wants_json(arguments)) {
         print_json(answer);
     } else if (answer != NULL) {

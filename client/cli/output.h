@@ -60,6 +60,9 @@ struct page_method {
 /* Calls it with --page-size and --cursor and prints the page, and where the next begins; the exit
  * code. */
 int page_call(const struct arguments *arguments, const struct page_method *page);
+/* The same with fields of the request's own; takes over `request`. */
+int page_call_of(const struct arguments *arguments, const struct page_method *page,
+                 json_t *request);
 /* True when --json or --output json was asked for. */
 bool wants_json(const struct arguments *arguments);
 

@@ -95,7 +95,26 @@ static json_t *router_json(const struct top_view *view)
     return object;
 }
 
-json_t *top_page_json(const struct top_view *view)
+static json_t *targets_json(const struct top_targets *targets)
+{
+    json_t *list = json_array();
+    json_t *object = json_pack("{s:s, s:b, s:I}", "of", targets->of, "stale", targets->after->stale,
+                               "asOfMs", (json_int_t)targets->after->as_of_ms);
+
+    for (uint32_t i = 0; i < targets->row_count; i++) {
+        const struct top_target_row *row = &targets->rows[i];
+        json_t *one = json_pack("{s:s, s:I}", "targetId", row->target->id, "count",
+                                (json_int_t)row->target->count);
+        json_object_set_new(one, "perS", number(row->rate));
+        json_array_append_new(list, one);
+    }
+    json_object_set_new(object, "rows", list);
+    json_object_set_new(object, "why",
+                        targets->why[0] != 0 ? json_string(targets->why) : json_null());
+    return object;
+}
+
+json_t *top_page_json(const struct top_view *view, const struct top_targets *targets)
 {
     const struct top_facts *facts = view->facts;
     json_t *page = json_pack("{s:s, s:s, s:s, s:i, s:i}", "clusterId", facts->cluster_id,
@@ -111,5 +130,7 @@ json_t *top_page_json(const struct top_view *view)
     json_object_set_new(page, "methods", methods_json(view));
     json_object_set_new(page, "shards", shards_json(view));
     json_object_set_new(page, "alerts", alerts_json(view));
+    if (targets != NULL)
+        json_object_set_new(page, "targets", targets_json(targets));
     return page;
 }

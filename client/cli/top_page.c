@@ -178,11 +178,29 @@ static void put_shards(struct page *page, const struct top_view *view)
     }
 }
 
+static void put_targets(struct page *page, const struct top_targets *targets)
+{
+    line(page, "%s", "");
+    line(page, "%-40s %12s %10s", targets->of, "IN 24 HOURS", "GAINS/S");
+    if (targets->why[0] != 0)
+        line(page, "! an older list: %s", targets->why);
+    else if (targets->after->stale)
+        line(page, "! an older list: some shard does not answer");
+    for (uint32_t i = 0; i < targets->row_count; i++) {
+        const struct top_target_row *row = &targets->rows[i];
+        char rate[CELL_BYTES];
+
+        line(page, "%-40.40s %12llu %10s", row->target->id, (unsigned long long)row->target->count,
+             rate_text(row->rate, rate));
+    }
+}
+
 static void put_help(struct page *page)
 {
     line(page, "%s", "");
     line(page, "q  quit     s  sort by name, rate or latency (now %s)     h  these lines, or not",
          top_sort_text(page->options->sort));
+    line(page, "t  the targets that gain the most favourites, or not");
     line(page, "%s", "");
     line(page, "CALLS/S    answered by the node, those of other nodes among them");
     line(page, "COMMIT     from a write's way into the log until a majority has it");
@@ -200,6 +218,10 @@ void top_page_print(const struct top_view *view, const struct top_page_options *
 
     put_head(&page, view);
     put_alerts(&page, view);
+    if (options->targets != NULL && !options->help) {
+        put_targets(&page, options->targets);
+        return;
+    }
     put_nodes(&page, view);
     if (options->help) {
         put_help(&page);

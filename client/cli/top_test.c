@@ -313,7 +313,7 @@ static void what_is_not_known_is_null_in_json(void **state)
 
     two_looks(f);
     make_view(f, TOP_BY_RATE);
-    json_t *page = top_page_json(&f->view);
+    json_t *page = top_page_json(&f->view, NULL);
     const json_t *nodes = json_object_get(page, "nodes");
     assert_near(json_real_value(json_object_get(json_array_get(nodes, 0), "callsPerS")), 113);
     assert_true(json_is_null(json_object_get(json_array_get(nodes, 1), "callsPerS")));
@@ -338,6 +338,92 @@ static void answers_of_other_shapes_are_taken_as_far_as_they_go(void **state)
     assert_true(f->text.size > 0);
 }
 
+static const char *targets_of(struct fixture *f, struct top_targets *targets)
+{
+    struct top_page_options options = { .width = 100, .height = 40, .targets = targets };
+    const char *table;
+
+    buf_clear(&f->text);
+    top_page_print(&f->view, &options, &f->text);
+    buf_put_u8(&f->text, 0);
+    table = strstr((const char *)f->text.data, "collection favorites");
+    assert_non_null(table);
+    return table;
+}
+
+static void take_targets(struct top_targets *targets, const char *answer)
+{
+    json_t *list = parse(answer);
+
+    top_targets_take(targets, list, "");
+    json_decref(list);
+}
+
+static void the_targets_that_gain_the_most_come_first(void **state)
+{
+    static const char first[] =
+        "collection favorites                      IN 24 HOURS    GAINS/S\n"
+        "old                                                90          -\n"
+        "calm                                               10          -\n";
+    static const char second[] =
+        "collection favorites                      IN 24 HOURS    GAINS/S\n"
+        "viral                                              40         20\n"
+        "calm                                               11        0.5\n"
+        "old                                                80        0.0\n";
+    struct fixture *f = *state;
+    struct top_targets targets;
+
+    two_looks(f);
+    make_view(f, TOP_BY_RATE);
+    top_targets_init(&targets, "collection", "favorites");
+    take_targets(&targets, "{'asOfFromMs':'1000','entries':[{'targetId':'old','count':'90'},"
+                           "{'targetId':'calm','count':'10'}]}");
+    assert_string_equal(targets_of(f, &targets), first);
+    /* A router that remembers its list says no more than it did. */
+    take_targets(&targets, "{'asOfFromMs':'1000','entries':[]}");
+    assert_string_equal(targets_of(f, &targets), first);
+    take_targets(&targets, "{'asOfFromMs':'3000','entries':[{'targetId':'old','count':'80'},"
+                           "{'targetId':'viral','count':'40'},{'targetId':'calm','count':'11'}]}");
+    assert_string_equal(targets_of(f, &targets), second);
+    top_targets_take(&targets, NULL, "no collection of that name");
+    assert_non_null(
+        strstr(targets_of(f, &targets), "! an older list: no collection of that name\n"));
+    json_t *page = top_page_json(&f->view, &targets);
+    const json_t *told = json_object_get(page, "targets");
+    assert_int_equal(json_array_size(json_object_get(told, "rows")), 3);
+    assert_near(
+        json_real_value(json_object_get(json_array_get(json_object_get(told, "rows"), 0), "perS")),
+        20);
+    json_decref(page);
+    top_targets_deinit(&targets);
+}
+
+/* A full list leaves out what has less than its last one: that much the newcomer had at most. */
+static void a_newcomer_to_a_full_list_gains_what_it_has_above_the_last(void **state)
+{
+    struct fixture *f = *state;
+    struct top_targets targets;
+    json_t *list = json_pack("{s:s, s:[]}", "asOfFromMs", "1000", "entries");
+
+    for (int i = 0; i < (int)TOP_TARGETS_MAX + 5; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "g%d", i);
+        json_array_append_new(json_object_get(list, "entries"),
+                              json_pack("{s:s, s:i}", "targetId", id, "count", 100));
+    }
+    top_targets_init(&targets, "collection", "favorites");
+    top_targets_take(&targets, list, "");
+    json_decref(list);
+    assert_int_equal(targets.after->target_count, TOP_TARGETS_MAX);
+    assert_int_equal(targets.row_count, TOP_TARGET_ROWS_MAX);
+    take_targets(&targets, "{'asOfFromMs':'2000','entries':[{'targetId':'viral','count':'130'}]}");
+    assert_string_equal(targets.rows[0].target->id, "viral");
+    assert_near(targets.rows[0].rate, 30);
+    assert_int_equal(targets.row_count, 1);
+    top_targets_deinit(&targets);
+    (void)f;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -351,6 +437,8 @@ int main(void)
         TEST(names_cannot_move_the_cursor),
         TEST(what_is_wrong_is_told_by_the_names_of_the_alerts),
         TEST(what_is_not_known_is_null_in_json),
+        TEST(the_targets_that_gain_the_most_come_first),
+        TEST(a_newcomer_to_a_full_list_gains_what_it_has_above_the_last),
         TEST(answers_of_other_shapes_are_taken_as_far_as_they_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,22 @@ static const struct command_option option_once = {
     .meaning = "one page, of what happens within one interval",
 };
 
+static const struct command_option option_targets = {
+    .flag = "targets",
+    .meaning = "begin with the targets that gain the most favourites",
+};
+static const struct command_option option_collection = {
+    .flag = "collection",
+    .value = "NAME",
+    .initial = "favorites",
+    .meaning = "whose targets are shown",
+};
+static const struct command_option option_counter = {
+    .flag = "counter",
+    .value = "NAME",
+    .meaning = "show targets of this counter instead of a collection",
+};
+
 struct top {
     const struct arguments *arguments;
     struct admin_client *client;
@@ -36,8 +52,27 @@ struct top {
     bool failed;    /* The last one. */
     struct top_page_options page;
     struct top_view view;
+    struct top_targets targets;
     struct buf text;
 };
+
+static void look_at_targets(struct top *top)
+{
+    const char *counter = option_text(top->arguments, &option_counter);
+    json_t *request = json_pack("{s:s, s:i}", "window", "24h", "limit", (int)TOP_TARGETS_MAX);
+    json_t *answer;
+
+    if (counter[0] != 0) {
+        json_object_set_new(request, "counter", json_string(counter));
+        answer = admin_call(top->client, "CounterService/GetCounterTop", request);
+    } else {
+        const char *collection = option_text(top->arguments, &option_collection);
+        json_object_set_new(request, "collection", json_string(collection));
+        answer = admin_call(top->client, "FavoritesService/GetTop", request);
+    }
+    top_targets_take(&top->targets, answer, admin_client_why(top->client));
+    json_decref(answer);
+}
 
 static bool look(struct top *top)
 {
@@ -55,6 +90,8 @@ static bool look(struct top *top)
         top_facts_take(top->after, cluster, load, processes);
         top->looks++;
         json_decref(processes);
+        if (top->page.targets != NULL)
+            look_at_targets(top);
     }
     json_decref(load);
     json_decref(cluster);
@@ -71,7 +108,7 @@ static bool show(struct top *top)
     top_view_make(top->before, top->after, top->page.sort, &top->view);
     top_alerts_find(&top->view);
     if (wants_json(top->arguments)) {
-        json_t *page = top_page_json(&top->view);
+        json_t *page = top_page_json(&top->view, top->page.targets);
         char *text = json_dumps(page, JSON_COMPACT);
         CHECK(text != NULL);
         bool written = printf("%s\n", text) > 0 && fflush(stdout) == 0;
@@ -94,6 +131,8 @@ static bool take_key(struct top *top, int key)
         return false;
     if (key == 's' || key == 'S')
         top->page.sort = (enum top_sort)((top->page.sort + 1) % TOP_SORT_COUNT);
+    if (key == 't' || key == 'T')
+        top->page.targets = top->page.targets == NULL ? &top->targets : NULL;
     if (key == 'h' || key == 'H' || key == '?')
         top->page.help = !top->page.help;
     return true;
@@ -147,6 +186,19 @@ static int run(struct top *top, uint32_t interval_s, int *ret_signal)
     }
 }
 
+static void targets_start(struct top *top)
+{
+    const char *counter = option_text(top->arguments, &option_counter);
+
+    if (counter[0] != 0)
+        top_targets_init(&top->targets, "counter", counter);
+    else
+        top_targets_init(&top->targets, "collection",
+                         option_text(top->arguments, &option_collection));
+    if (option_is_set(top->arguments, &option_targets))
+        top->page.targets = &top->targets;
+}
+
 static int top_start(struct top *top, const struct arguments *arguments, uint32_t interval_s)
 {
     int ended_by = 0;
@@ -155,6 +207,7 @@ static int top_start(struct top *top, const struct arguments *arguments, uint32_
     top->before = top_facts_new();
     top->after = top_facts_new();
     top->page.sort = TOP_BY_RATE;
+    targets_start(top);
     bool wants_screen = !option_is_set(arguments, &option_once) && !wants_json(arguments);
     if (terminal_open(wants_screen, &top->terminal) != ERR_OK)
         fprintf(stderr, "holdfast: the terminal cannot be used\n");
@@ -167,6 +220,7 @@ static int top_start(struct top *top, const struct arguments *arguments, uint32_
     admin_client_free(top->client);
     top_facts_free(top->before);
     top_facts_free(top->after);
+    top_targets_deinit(&top->targets);
     buf_deinit(&top->text);
     /* As shells tell it. */
     return ended_by != 0 ? 128 + ended_by : code;
@@ -192,11 +246,11 @@ const struct verb verb_top[] = {
     {
         .words = "top",
         .topic = VERB_TOPIC_LOOK,
-        .arguments = "[--interval S] [--once]",
+        .arguments = "[--interval S] [--once] [--targets]",
         .summary = "what nodes, methods and shards do, again and again",
-        .details = "Keys: q quits, s sorts, h explains.",
-        .options =
-            VERB_OPTIONS(&option_interval, &option_once, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .details = "Keys: q quits, s sorts, t shows hot targets, h explains.",
+        .options = VERB_OPTIONS(&option_interval, &option_once, &option_targets, &option_collection,
+                                &option_counter, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = watch_top,
     },
     { .words = NULL },

@@ -4,9 +4,11 @@ import { randomBytes } from "node:crypto";
 import { type Client, Code, ConnectError, type Transport, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { AdminService } from "../gen/holdfast/v1/admin_pb.js";
+import { DefinitionService } from "../gen/holdfast/v1/definition_pb.js";
 import {
   Action, ErrorCode, type ErrorDetail, ErrorDetailSchema, Outcome,
 } from "../gen/holdfast/v1/error_pb.js";
+import { FavoritesService } from "../gen/holdfast/v1/favorites_pb.js";
 import { LedgerService } from "../gen/holdfast/v1/ledger_pb.js";
 import { OperationService } from "../gen/holdfast/v1/operation_service_pb.js";
 import { ProfileService } from "../gen/holdfast/v1/profile_pb.js";
@@ -14,6 +16,8 @@ import { SessionService } from "../gen/holdfast/v1/session_pb.js";
 
 export interface Clients {
   admin: Client<typeof AdminService>;
+  definition: Client<typeof DefinitionService>;
+  favorites: Client<typeof FavoritesService>;
   ledger: Client<typeof LedgerService>;
   operation: Client<typeof OperationService>;
   profile: Client<typeof ProfileService>;
@@ -37,6 +41,8 @@ export function connect(protocol: Protocol, baseUrl: string): Clients {
   const transport = transportOf(protocol, baseUrl);
   return {
     admin: createClient(AdminService, transport),
+    definition: createClient(DefinitionService, transport),
+    favorites: createClient(FavoritesService, transport),
     ledger: createClient(LedgerService, transport),
     operation: createClient(OperationService, transport),
     profile: createClient(ProfileService, transport),

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "node/rpc/fixture_counter.h"
+#include "node/rpc/fixture_edges.h"
 #include "node/rpc/handlers.h"
 
 static bool belongs_to_a_shard(enum method_route route)
@@ -31,6 +33,24 @@ static void every_method_of_a_shard_has_one_handler_of_its_kind(void **state)
     }
 }
 
+/* Of the rows of `need`, as the database has them. */
+static void load(struct fixture *f, const struct need *need)
+{
+    struct reader reader = reader_from(buf_slice(&need->keys));
+
+    while (reader_left(&reader) > 0) {
+        struct slice key = read_bytes(&reader, STATE_KEY_BYTES_MAX);
+        struct slice value = { 0 };
+        bool found = false;
+        for (uint32_t i = 0; i < f->row_count && !found; i++) {
+            found = slice_equal(buf_slice(&f->rows[i].key), key);
+            value = buf_slice(&f->rows[i].value);
+        }
+        assert_true(state_load(applier_state(f->applier), need->load_generation, key,
+                               found ? &value : NULL));
+    }
+}
+
 /* A footprint that misses a row costs a second round; this shows that prefetching suffices. */
 static void prefetching_the_footprint_is_enough_for_apply(void **state)
 {
@@ -53,18 +73,7 @@ static void prefetching_the_footprint_is_enough_for_apply(void **state)
     assert_true(fixture_prepare(f, METHOD_SPEND, &request.base, &body));
     applier_footprint(f->applier, buf_slice(&body), &need);
     assert_int_equal(need.key_count, 2);
-    struct reader reader = reader_from(buf_slice(&need.keys));
-    while (reader_left(&reader) > 0) {
-        struct slice key = read_bytes(&reader, STATE_KEY_BYTES_MAX);
-        struct slice value = { 0 };
-        bool found = false;
-        for (uint32_t i = 0; i < f->row_count && !found; i++) {
-            found = slice_equal(buf_slice(&f->rows[i].key), key);
-            value = buf_slice(&f->rows[i].value);
-        }
-        assert_true(state_load(applier_state(f->applier), need.load_generation, key,
-                               found ? &value : NULL));
-    }
+    load(f, &need);
     uint64_t rounds = f->need_rounds;
     fixture_commit(f, buf_slice(&body));
     assert_int_equal(f->outcome.kind, OUTCOME_COMMITTED);
@@ -73,11 +82,67 @@ static void prefetching_the_footprint_is_enough_for_apply(void **state)
     buf_deinit(&body);
 }
 
+/* The operation's rows are loaded as they are told ahead; nothing is left for apply to ask for. */
+static void applies_as_foreseen(struct fixture *f, uint32_t method, const ProtobufCMessage *request)
+{
+    struct need need = { 0 };
+    struct buf body = { 0 };
+
+    assert_true(fixture_prepare(f, method, request, &body));
+    struct entry *entry = entry_new(ENTRY_OP, f->entry_count + 1u, (struct dot){ 1, 1, 1 }, 1,
+                                    (struct hash128){ 0 }, buf_slice(&body));
+    applier_foresee(f->applier, entry, &need);
+    entry_unref(entry);
+    assert_true(need.key_count > 0);
+    load(f, &need);
+    need_clear(&need);
+    applier_footprint(f->applier, buf_slice(&body), &need);
+    assert_int_equal(need.key_count, 0);
+    uint64_t rounds = f->need_rounds;
+    fixture_commit(f, buf_slice(&body));
+    assert_int_equal(f->outcome.kind, OUTCOME_COMMITTED);
+    assert_int_equal(f->need_rounds, rounds);
+    need_deinit(&need);
+    buf_deinit(&body);
+}
+
+static void rows_under_numbers_are_foreseen_once_the_names_are_known(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__FavoriteRequest made = HOLDFAST__V1__FAVORITE_REQUEST__INIT;
+    Holdfast__V1__UnfavoriteRequest gone = HOLDFAST__V1__UNFAVORITE_REQUEST__INIT;
+    Holdfast__V1__AddToCounterRequest added = HOLDFAST__V1__ADD_TO_COUNTER_REQUEST__INIT;
+
+    fixture_define_favorites(f);
+    assert_non_null(fixture_favorite(f, "ann", "pong"));
+    fixture_restart(f);
+    assert_non_null(fixture_favorite(f, "bob", "chess"));
+    made.player_id = gone.player_id = (char *)"ann";
+    made.op_id = (char *)"key:1";
+    made.target_id = gone.target_id = (char *)"zork";
+    applies_as_foreseen(f, METHOD_FAVORITE, &made.base);
+    fixture_restart(f);
+    assert_non_null(fixture_favorite(f, "bob", "tetris"));
+    gone.op_id = (char *)"key:2";
+    applies_as_foreseen(f, METHOD_UNFAVORITE, &gone.base);
+    fixture_define_plays(f);
+    fixture_restart(f);
+    assert_int_equal(fixture_add(f, "bob", "chess", 1), 1);
+    added.player_id = (char *)"ann";
+    added.op_id = (char *)"key:3";
+    added.authority = fixture_authority(f, "system:match");
+    added.counter = (char *)"plays";
+    added.target_id = (char *)"zork";
+    added.amount = 5;
+    applies_as_foreseen(f, METHOD_ADD_TO_COUNTER, &added.base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_of_a_shard_has_one_handler_of_its_kind),
         FIXTURE_TEST(prefetching_the_footprint_is_enough_for_apply),
+        FIXTURE_TEST(rows_under_numbers_are_foreseen_once_the_names_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

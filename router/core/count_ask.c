@@ -1,8 +1,7 @@
 #include "router/core/count_ask.h"
 
-#include <string.h>
-
 #include "router/core/refusal.h"
+#include "runtime/base/once.h"
 #include "runtime/base/utf8.h"
 
 static err refuse(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
@@ -42,24 +41,20 @@ struct slice count_ask_collection(const struct count_ask *ask)
     return slice_from_text(is_default ? COUNT_COLLECTION_DEFAULT : ask->collection);
 }
 
-static err check_target(const struct count_ask *ask, size_t place, struct arena *arena,
-                        Holdfast__V1__ErrorDetail *ret_detail)
+static err check_target(const struct count_ask *ask, struct once *seen, size_t place,
+                        struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail)
 {
     struct slice target = slice_from_text(ask->targets[place]);
-    struct refusal_field field = {
-        .field = ask->is_one ? "target_id" : arena_printf(arena, "target_ids[%zu]", place),
-        .limit = "1 to 128 bytes of UTF-8 without control characters",
-        .value = target,
-    };
+    bool is_sound = target.size > 0 && target.size <= COUNT_TARGET_BYTES && is_clean(target);
+    struct refusal_field field = { .value = target };
 
-    if (target.size == 0 || target.size > COUNT_TARGET_BYTES || !is_clean(target))
-        return refuse(arena, ret_detail, &field, "a field is no target's id");
-    field.limit = "each target once";
-    for (size_t i = 0; i < place; i++) {
-        if (strcmp(ask->targets[i], ask->targets[place]) == 0)
-            return refuse(arena, ret_detail, &field, "a target is there twice");
-    }
-    return ERR_OK;
+    if (is_sound && once_add(seen, ask->targets, place))
+        return ERR_OK;
+    field.field = ask->is_one ? "target_id" : arena_printf(arena, "target_ids[%zu]", place);
+    field.limit =
+        is_sound ? "each target once" : "1 to 128 bytes of UTF-8 without control characters";
+    return refuse(arena, ret_detail, &field,
+                  is_sound ? "a target is there twice" : "a field is no target's id");
 }
 
 err count_ask_check(const struct count_ask *ask, struct arena *arena,
@@ -68,6 +63,7 @@ err count_ask_check(const struct count_ask *ask, struct arena *arena,
     const struct refusal_field collection = { ask->is_counter ? "counter" : "collection",
                                               "1 to 64 of a-z, 0-9 and _",
                                               slice_from_text(ask->collection) };
+    struct once seen = { 0 };
     err e = ERR_OK;
 
     if (!is_collection(count_ask_collection(ask)))
@@ -81,6 +77,6 @@ err count_ask_check(const struct count_ask *ask, struct arena *arena,
                       "another number of targets");
     }
     for (size_t i = 0; i < ask->count && e == ERR_OK; i++)
-        e = check_target(ask, i, arena, ret_detail);
+        e = check_target(ask, &seen, i, arena, ret_detail);
     return e;
 }

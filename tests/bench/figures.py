@@ -3,6 +3,7 @@
 import os
 import time
 
+from favorites import STATUS_IDS, TOP, Favorites
 from holdfast import DOCUMENT_BYTES, Holdfast
 from pages import Pages
 from peers import TRADERS_MIN, Postgres, Redis
@@ -155,6 +156,26 @@ def measure_pages(bench):
         bodies.unlink()
 
 
+def measure_favorites(bench):
+    """Edges beside Redis, all targets alike and half of them to one; then what is read about them."""
+    cluster, redis = bench.cluster(), bench.store(Redis)
+    favorites = Favorites(cluster)
+    seconds = bench.arguments.seconds
+    for figure, connections, depth in (("favorite", 64, 1), ("batchfavorite", 16, 100)):
+        bench.holdfast(f"holdfast.{figure}.{connections}", figure, connections, batch=depth)
+        bench.settle()
+        bench.note("redis.favorite.64" if depth == 1 else "redis.favorite.pipelined.64", bench.least_disturbed(
+            lambda pipeline=min(depth, 16): redis.favorite(64, seconds, pipeline)))
+    bench.holdfast("holdfast.favorite.hot.64", "favorite", 64, hot=favorites.hot())
+    bodies = bench.directory / "bodies"
+    for what, method in Favorites.METHODS.items():
+        bodies.write_text("".join(favorites.bodies(what)), encoding="utf-8")
+        bench.holdfast(f"holdfast.favorites.{what}", "call", 1 if what == "fresh" else 64,
+                       method=f"FavoritesService/{method}", bodies=bodies,
+                       answer_min={"status": 16 * STATUS_IDS, "top": 16 * TOP}.get(what, 16))
+    bodies.unlink()
+
+
 def measure_overload(bench):
     """Four times the connections; twice the rate, in an open loop; purchases while batches are offered
     at twice the rate of what goes through. The peak is measured before and after: what is written
@@ -252,7 +273,7 @@ def measure_hour(bench):
 # In this order; those of LONG only when asked for.
 GROUPS = {"start": measure_start, "grant": measure_grant, "batch": measure_batch,
           "read": measure_read, "session": measure_session, "transfer": measure_transfer,
-          "pages": measure_pages, "overload": measure_overload,
+          "favorites": measure_favorites, "pages": measure_pages, "overload": measure_overload,
           "restart": measure_restart, "audit": measure_audit}
 LONG = {"scale": measure_scale, "hour": measure_hour}
 

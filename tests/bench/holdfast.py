@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.request
 
+from favorites import Favorites
 from peers import REPEAT, TRADERS_MIN
 from processes import (BIN, die_with_parent, free_port, generate, generator_command, memory_mib,
                        say, wait_for)
@@ -27,9 +28,11 @@ class Holdfast:
         self.port = free_port()
         self.dev, self.items, self.settings = None, 1, {}
         self.access, self.key = "open", ""
-        self.granted = self.unknown = 0
+        self.granted = self.unknown = self.unknown_edges = 0
         self.made = self.transferred = 0  # Items of players "t0", "t1", ..
         self.long_ledger = {}             # See pages.py.
+        self.favorites = {}               # See favorites.py.
+        self.edges = 0                    # Acknowledged, of players "p0", "p1", ..
 
     # Starting and stopping.
 
@@ -155,6 +158,9 @@ class Holdfast:
         if op in ("grant", "batchgrant"):
             self.granted += result["acknowledged"]
             self.unknown += result["unknown"]
+        if op in ("favorite", "batchfavorite"):
+            self.edges += result["acknowledged"]
+            self.unknown_edges += result["unknown"]
         self.transferred += result["acknowledged"] if op == "transfer" else 0
         self.made += result["items"] if op in ("transfer", "swap") else 0
 
@@ -238,6 +244,13 @@ class Holdfast:
             checks.append((f"{self.name}: of all items made, those not sent are with a player",
                            held == self.made - self.transferred,
                            f"{held}, {self.made}, {self.transferred}"))
+        if self.favorites:
+            edges = self.generate(op="edges", players=self.players)["edges"]
+            counted = Favorites(self).counted()
+            checks.append((f"{self.name}: edges equal what was acknowledged, and the counts of all targets",
+                           self.edges <= edges <= self.edges + self.unknown_edges
+                           and counted == edges + self.favorites["read"],
+                           f"{edges} and {self.favorites['read']}, {self.edges}, {counted}"))
         try:
             wait_for("replicas to agree", self.replicas_agree, 20, 0.2)
             agree = True

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "load_favorite.h"
 #include "runtime/base/check.h"
 
 #define LOAD_BODIES_READ 65536u
@@ -34,12 +35,15 @@ const char *load_op_list(void)
 
 bool load_op_sweeps(enum load_op op)
 {
-    return op == LOAD_FILL || op == LOAD_AUDIT || op == LOAD_LEDGER;
+    return op == LOAD_FILL || op == LOAD_AUDIT || op == LOAD_LEDGER || op == LOAD_EDGES;
 }
 
 unsigned load_op_count(const struct load_work *work)
 {
-    return work->op == LOAD_BATCH_GRANT || work->op == LOAD_BATCH_READ ? work->options->batch : 1;
+    return work->op == LOAD_BATCH_GRANT || work->op == LOAD_BATCH_READ ||
+                   work->op == LOAD_BATCH_FAVORITE
+               ? work->options->batch
+               : 1;
 }
 
 static void put_op_id(struct buf *out)
@@ -77,6 +81,26 @@ static void put_batch_grant(const struct load_options *options, struct load_slot
             buf_put_u8(out, ',');
         put_part(options, slot, out);
         buf_put_u8(out, '}');
+    }
+    buf_printf(out, "]}");
+}
+
+static void put_favorite(const struct load_options *options, struct buf *out)
+{
+    struct load_favorite favorite = load_favorite_next(options);
+
+    buf_printf(out, "{\"playerId\":\"p%u\",\"targetId\":\"%s\",", favorite.player, favorite.target);
+    put_op_id(out);
+    buf_put_u8(out, '}');
+}
+
+static void put_batch_favorite(const struct load_options *options, struct buf *out)
+{
+    buf_printf(out, "{\"requests\":[");
+    for (unsigned i = 0; i < options->batch; i++) {
+        if (i > 0)
+            buf_put_u8(out, ',');
+        put_favorite(options, out);
     }
     buf_printf(out, "]}");
 }
@@ -143,7 +167,8 @@ static void put_profile(unsigned player, struct buf *out)
 /* The next players of a sweep, or the same ones again. */
 static bool put_sweep(struct load_work *work, struct load_slot *slot)
 {
-    unsigned limit = work->op == LOAD_LEDGER ? 1 : work->options->batch;
+    bool singly = work->op == LOAD_LEDGER || work->op == LOAD_EDGES;
+    unsigned limit = singly ? 1 : work->options->batch;
     unsigned first = work->player_next;
 
     if (slot->again)
@@ -155,7 +180,7 @@ static bool put_sweep(struct load_work *work, struct load_slot *slot)
         slot->in_sweep = limit;
     work->player_next += slot->in_sweep;
     buf_clear(&slot->body);
-    if (work->op == LOAD_LEDGER) {
+    if (singly) {
         buf_printf(&slot->body, "{\"playerId\":\"p%u\",\"pageSize\":1}", first);
         return true;
     }
@@ -202,6 +227,12 @@ static const char *method_of(const struct load_work *work, const struct load_slo
         return "ProfileService/BatchUpdateProfile";
     case LOAD_LEDGER:
         return "LedgerService/ListEntries";
+    case LOAD_EDGES:
+        return "FavoritesService/ListFavorites";
+    case LOAD_FAVORITE:
+        return "FavoritesService/Favorite";
+    case LOAD_BATCH_FAVORITE:
+        return "FavoritesService/BatchFavorite";
     case LOAD_CALL:
         return work->options->method;
     case LOAD_TRANSFER: /* Named with their bodies. */
@@ -259,6 +290,10 @@ static const char *put_body(struct load_work *work, struct load_slot *slot)
         put_read(options, slot, body);
     else if (work->op == LOAD_BATCH_READ)
         put_batch_read(options, slot, body);
+    else if (work->op == LOAD_FAVORITE)
+        put_favorite(options, body);
+    else if (work->op == LOAD_BATCH_FAVORITE)
+        put_batch_favorite(options, body);
     else if (work->op == LOAD_CALL)
         put_line(work, body);
     else if (work->op == LOAD_TRANSFER)
@@ -333,6 +368,10 @@ static void read_sums(struct load_work *work, const char *body)
         work->entries += sum_of(body, "\"seq\":\"");
         return;
     }
+    if (work->op == LOAD_EDGES) {
+        work->edges += sum_of(body, "\"edges\":");
+        return;
+    }
     snprintf(before, sizeof before, "{\"currency\":\"%s\",\"amount\":\"", work->options->currency);
     work->balance += sum_of(body, before);
     work->items += sum_of(body, "\"itemCount\":");
@@ -376,6 +415,9 @@ static struct load_outcome read_body(struct load_work *work, struct load_slot *s
     /* A router that had to repeat a call itself says "duplicate" of a grant that is new to us. */
     outcome.duplicates =
         failed == 0 ? slot->history.repeats : occurrences(body, "\"duplicate\":true");
+    /* An edge that is new is at its first `ver`. */
+    if (work->op == LOAD_FAVORITE || work->op == LOAD_BATCH_FAVORITE)
+        outcome.duplicates = outcome.done - occurrences(body, "\"ver\":\"1\"");
     return outcome;
 }
 
@@ -409,7 +451,7 @@ struct load_outcome load_op_read(struct load_work *work, struct load_slot *slot,
     slot->again = sweeps && outcome.failed > 0;
     if (status == 200)
         read_goods(work, slot, body, &outcome);
-    if (outcome.failed == 0 && (work->op == LOAD_AUDIT || work->op == LOAD_LEDGER))
+    if (outcome.failed == 0 && sweeps && work->op != LOAD_FILL)
         read_sums(work, body);
     if (work->op == LOAD_START_END && !held && outcome.done > 0) {
         outcome.done = 0; /* The pair counts when it has ended. */

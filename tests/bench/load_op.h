@@ -23,10 +23,13 @@
     X(START_END,   "startend",   "SessionService/StartSession, then EndSession: one operation")     \
     X(TRANSFER,    "transfer",   "InventoryService/TransferItems of one item to another shard")          \
     X(SWAP,        "swap",       "TransactionService/Swap of an item each, across shards")           \
+    X(FAVORITE,    "favorite",   "FavoritesService/Favorite of a target; what is no new edge is a duplicate") \
+    X(BATCH_FAVORITE, "batchfavorite", "FavoritesService/BatchFavorite of --batch favourites")       \
     X(CALL,        "call",       "--method with any of --bodies")                                    \
     X(FILL,        "fill",       "once: gives every player a profile of 1 KiB, --batch a call")     \
     X(AUDIT,       "audit",      "once: reads every player, sums balances and items")               \
-    X(LEDGER,      "ledger",     "once: reads every player's newest ledger entry, sums its seq")
+    X(LEDGER,      "ledger",     "once: reads every player's newest ledger entry, sums its seq")    \
+    X(EDGES,       "edges",      "once: asks every player how many favourites it has, sums them")
 /* clang-format on */
 
 enum load_op {
@@ -40,10 +43,11 @@ struct load_work {
     const struct load_options *options;
     enum load_op op;
     char incarnation[64];
-    unsigned player_next; /* fill, audit, ledger: the first that no request has taken. */
-    uint64_t balance;     /* Sums over the answers of audit and ledger. */
+    unsigned player_next; /* Of a sweep: the first that no request has taken. */
+    uint64_t balance;     /* Sums over the answers of audit, ledger and edges. */
     uint64_t items;       /* And those that transfer and swap made for themselves. */
     uint64_t entries;
+    uint64_t edges;
     uint64_t answer_bytes;
     struct buf bodies; /* call: the file. */
     uint32_t *lines;   /* Where each line begins, and where the last ends. */
@@ -59,7 +63,7 @@ struct load_slot {
     struct load_history history;
     struct load_goods goods;
     struct buf body;   /* Of the last request. */
-    bool again;        /* fill, audit, ledger: that one failed, repeat it. */
+    bool again;        /* Of a sweep: that one failed, repeat it. */
     unsigned in_sweep; /* Players in it. */
 };
 

@@ -116,6 +116,6 @@ void load_options_parse(int argc, char **argv, const char *about, struct load_op
         refuse("port", "");
     if (ret_options->connections == 0 || ret_options->connections > CONNECTIONS_MAX)
         refuse("connections", "");
-    if (ret_options->players == 0 || ret_options->batch == 0)
-        refuse("players or --batch", "0");
+    if (ret_options->players == 0 || ret_options->batch == 0 || ret_options->targets == 0)
+        refuse("players, --batch or --targets", "0");
 }

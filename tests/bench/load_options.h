@@ -21,6 +21,8 @@
     X(repeat,       "repeat",       'r',  NUMBER, "0",         "one in so many grants repeats an earlier op_id; 0: none") \
     X(rate,         "rate",         'R',  REAL,   "0",         "open loop: requests a second in all; 0: closed loop")   \
     X(stock,        "stock",        't',  NUMBER, "384",       "transfer: items a connection makes before it gives any") \
+    X(targets,      "targets",      'T',  NUMBER, "10000",     "favorite: targets g0, g1, ... drawn uniformly")         \
+    X(hot,          "hot",          'O',  TEXT,   "",          "favorite: a target that half of them go to")            \
     X(method,       "method",       'M',  TEXT,   "",          "call: Service/Method")                                  \
     X(bodies,       "bodies",       'B',  TEXT,   "",          "call: a file with a request as JSON on each line")       \
     X(persist,      "persist",      'x',  FLAG,   "0",         "dial lost connections again instead of giving up")      \

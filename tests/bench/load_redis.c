@@ -1,8 +1,10 @@
 /*
- * load_redis: the same grants, or transfers of an item, on Redis, in a closed loop: one Lua script
- * each, --batch of them pipelined, then one WAIT for the replica; epoll, one thread. Players are
- * hashes "p:N" that exist; who transfers has a set "i:N" of items, a mailbox "m:N" and a ledger
- * "tl:N". Prints one line of JSON like loadgen's.
+ * load_redis: the same grants, transfers of an item, or favourites, on Redis, in a closed loop: one
+ * Lua script each, --batch of them pipelined, then one WAIT for the replica; epoll, one thread.
+ * Players are hashes "p:N" that exist; who transfers has a set "i:N" of items, a mailbox "m:N" and
+ * a ledger "tl:N"; who favourites has a hash "f:N" of edges. A target's count is in 64 parts,
+ * fields of the hashes "c:0" to "c:63", and its place in the sorted set "top". Prints one line of
+ * JSON like loadgen's.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "load_favorite.h"
 #include "load_grant.h"
 #include "load_run.h"
 #include "load_stock.h"
@@ -19,6 +22,10 @@
 #define BATCH_MAX       256u
 #define CALL_TIMEOUT_NS 10000000000u
 #define SHA_SIZE        64
+#define COUNT_PARTS     64u
+
+struct run;
+struct link;
 
 /* Answers an integer for a new grant, a string for a repeated one. The item list of a profile is
  * kept at 384 bytes: the oldest item falls off. */
@@ -46,6 +53,13 @@ static const char transfer_script[] =
     "redis.call('RPUSH', KEYS[5], ARGV[2] .. ':in:' .. ARGV[1] .. ':' .. KEYS[1]) "
     "return 1";
 
+/* Answers an integer for a new edge, a string for one that stood. */
+static const char favorite_script[] =
+    "if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 0 then return 'stood' end "
+    "redis.call('HINCRBY', KEYS[2], ARGV[1], 1) "
+    "redis.call('ZINCRBY', KEYS[3], 1, ARGV[1]) "
+    "return 1";
+
 struct link {
     redisContext *redis;
     uint64_t sent_ns;
@@ -55,12 +69,20 @@ struct link {
     struct load_stock stock;
 };
 
+/* What one call sends. */
+struct redis_op {
+    const char *name;
+    const char *script;
+    unsigned batch_max;
+    void (*append)(struct run *run, struct link *link);
+};
+
 struct run {
     struct load_options options;
+    const struct redis_op *op;
     struct load_run counts;
     struct link *links;
     int epoll;
-    bool transfers;
     char sha[SHA_SIZE];
 };
 
@@ -106,6 +128,10 @@ static void append_mint(struct link *link)
 
 static void append_transfer(struct run *run, struct link *link)
 {
+    if (load_stock_mints(&link->stock, &run->options)) {
+        append_mint(link);
+        return;
+    }
     struct load_item item = load_stock_take(&link->stock);
     unsigned to = load_stock_other(&run->options, item.player, 0);
     char held[32], mailbox[32], operation[48], from_ledger[32], to_ledger[32];
@@ -123,15 +149,24 @@ static void append_transfer(struct run *run, struct link *link)
         die("EVALSHA", link->redis->errstr);
 }
 
-static void append(struct run *run, struct link *link)
+static void append_favorite(struct run *run, struct link *link)
 {
-    if (!run->transfers)
-        append_grant(run, link);
-    else if (load_stock_mints(&link->stock, &run->options))
-        append_mint(link);
-    else
-        append_transfer(run, link);
+    struct load_favorite favorite = load_favorite_next(&run->options);
+    char edges[32], part[32], now_ms[32];
+    const char *words[] = { "EVALSHA", run->sha, "3", edges, part, "top", favorite.target, now_ms };
+
+    snprintf(edges, sizeof edges, "f:%u", favorite.player);
+    snprintf(part, sizeof part, "c:%u", favorite.player % COUNT_PARTS);
+    snprintf(now_ms, sizeof now_ms, "1:%llu", (unsigned long long)(clock_ns() / 1000000));
+    if (redisAppendCommandArgv(link->redis, (int)ARRAY_SIZE(words), words, NULL) != REDIS_OK)
+        die("EVALSHA", link->redis->errstr);
 }
+
+static const struct redis_op redis_ops[] = {
+    { "grant", grant_script, BATCH_MAX, append_grant },
+    { "transfer", transfer_script, 1, append_transfer },
+    { "favorite", favorite_script, BATCH_MAX, append_favorite },
+};
 
 static void call(struct run *run, struct link *link)
 {
@@ -140,7 +175,7 @@ static void call(struct run *run, struct link *link)
     link->outcome = (struct load_outcome){ 0 };
     link->replies = run->options.batch + 1;
     for (unsigned i = 0; i < run->options.batch; i++)
-        append(run, link);
+        run->op->append(run, link);
     if (redisAppendCommand(link->redis, "WAIT 1 5000") != REDIS_OK)
         die("WAIT", link->redis->errstr);
     link->sent_ns = clock_ns();
@@ -213,8 +248,7 @@ static void round_once(struct run *run)
 
 static void load_script(struct run *run)
 {
-    redisReply *reply = redisCommand(run->links[0].redis, "SCRIPT LOAD %s",
-                                     run->transfers ? transfer_script : grant_script);
+    redisReply *reply = redisCommand(run->links[0].redis, "SCRIPT LOAD %s", run->op->script);
 
     if (reply == NULL || reply->type != REDIS_REPLY_STRING)
         die("SCRIPT LOAD", reply != NULL ? reply->str : run->links[0].redis->errstr);
@@ -247,13 +281,17 @@ int main(int argc, char **argv)
 {
     static struct run run;
 
-    load_options_parse(argc, argv, "load on Redis; operations:\n    grant\n    transfer\n",
+    load_options_parse(argc, argv,
+                       "load on Redis; operations:\n    grant\n    transfer\n    favorite\n",
                        &run.options);
-    run.transfers = strcmp(run.options.op, "transfer") == 0;
-    if ((strcmp(run.options.op, "grant") != 0 && !run.transfers) ||
-        run.options.batch > (run.transfers ? 1 : BATCH_MAX)) {
+    for (size_t i = 0; i < ARRAY_SIZE(redis_ops); i++) {
+        if (strcmp(run.options.op, redis_ops[i].name) == 0)
+            run.op = &redis_ops[i];
+    }
+    if (run.op == NULL || run.options.batch > run.op->batch_max) {
         fprintf(stderr,
-                "load_redis: --op is grant with a --batch of at most %u, or transfer with 1\n",
+                "load_redis: --op is grant or favorite with a --batch of at most %u, or transfer "
+                "with 1\n",
                 BATCH_MAX);
         return 2;
     }

@@ -331,6 +331,8 @@ static void report(const struct run *run)
         printf(",\"items\":%llu", (unsigned long long)work->items);
     if (work->op == LOAD_LEDGER)
         printf(",\"entries\":%llu", (unsigned long long)work->entries);
+    if (work->op == LOAD_EDGES)
+        printf(",\"edges\":%llu", (unsigned long long)work->edges);
     printf("}\n");
 }
 
@@ -366,7 +368,7 @@ int main(int argc, char **argv)
 {
     static struct run run;
     struct sigaction action = { .sa_handler = on_signal };
-    char about[1600];
+    char about[2000];
 
     snprintf(about, sizeof about, "load on Holdfast; operations:\n%s", load_op_list());
     load_options_parse(argc, argv, about, &run.options);

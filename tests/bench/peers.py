@@ -76,11 +76,17 @@ class Redis(Peer):
             "held = held + redis.call('SCARD', 'i:' .. p) "
             "mailed = mailed + redis.call('LLEN', 'm:' .. p) "
             "entries = entries + redis.call('LLEN', 'tl:' .. p) end return {held, mailed, entries}")
+    EDGES = ("local edges = 0 for p = tonumber(ARGV[1]), tonumber(ARGV[2]) - 1 do "
+             "edges = edges + redis.call('HLEN', 'f:' .. p) end return {edges}")
+    COUNTED = ("local parts, top = 0, 0 for c = 0, 63 do "
+               "for _, n in ipairs(redis.call('HVALS', 'c:' .. c)) do parts = parts + n end end "
+               "for _, t in ipairs(redis.call('ZRANGE', 'top', 0, -1)) do top = top + redis.call('ZSCORE', 'top', t) end "
+               "return {parts, top}")
     CHUNK = 5000
 
     def __init__(self, directory, processes, players):
         super().__init__(directory, processes, players)
-        self.transferred = 0
+        self.transferred = self.edges = 0
 
     def transfer(self, connections, seconds, stock):
         """One item a transfer, into the mailbox of another player: one script, then WAIT 1."""
@@ -92,9 +98,23 @@ class Redis(Peer):
         self.transferred += result["acknowledged"]
         return result
 
+    def favorite(self, connections, seconds, depth=1):
+        """One edge, its part of the target's count and its trending place a script; WAIT 1 after `depth` of them."""
+        result = generate(self.generator, self.port, op="favorite", connections=connections, seconds=seconds,
+                          warm_up=min(0.7, seconds), players=self.players, batch=depth, pids=self.server_pids())
+        if result["errors"] or result["unknown"]:
+            raise RuntimeError(f"{self.generator}: {result}")
+        self.edges += result["acknowledged"]
+        return result
+
     def verify(self):
-        """And every transferred item must lie in a mailbox."""
+        """And every transferred item must lie in a mailbox, every edge with a player and in the counts."""
         checks = super().verify()
+        for role, port in (("primary", self.port), ("replica", self.replica_port)):
+            edges = self.eval(port, self.EDGES, 1)[0]
+            counted = [int(n) for n in self.cli(port, "EVAL", self.COUNTED, 0).split()]
+            checks.append((f"Redis {role}: edges and counts equal what was acknowledged",
+                           [edges, edges] == counted and edges == self.edges, f"{edges}, {counted}, {self.edges}"))
         for role, port in (("primary", self.port), ("replica", self.replica_port)):
             held, mailed, entries = self.eval(port, self.HELD, 3)
             checks.append((f"Redis {role}: items in mailboxes equal what was acknowledged",
@@ -116,7 +136,7 @@ class Redis(Peer):
     def eval(self, port, script, count=2):
         """Runs the script over all players, some at a time; the sums of what it returns."""
         sums = [0] * count
-        players = self.players if count == 2 else max(self.players, TRADERS_MIN)
+        players = self.players if count < 3 else max(self.players, TRADERS_MIN)
         for first in range(0, players, self.CHUNK):
             last = min(first + self.CHUNK, players)
             for n, line in enumerate(self.cli(port, "EVAL", script, 0, first, last).split()):

@@ -27,6 +27,15 @@ LOADS = {
     "holdfast.transfer.64": "transfers of an item across shards, 64 connections",
     "redis.transfer.64": "... Redis, a script on one shard",
     "holdfast.swap.64": "swaps across shards, 64 connections",
+    "holdfast.favorite.64": "favourites, 64 connections", "redis.favorite.64": "... Redis, a script",
+    "holdfast.favorite.hot.64": "... half of them to one target",
+    "holdfast.batchfavorite.16": "favourites in batches of 100, 16 connections",
+    "redis.favorite.pipelined.64": "... Redis, pipelines of 16 scripts",
+    "holdfast.favorites.status": "BatchGetStatus of 50 targets, 64 connections",
+    "holdfast.favorites.page": "first pages of 20 favourites, 64 connections",
+    "holdfast.favorites.count": "counts that the router remembers, 64 connections",
+    "holdfast.favorites.top": "top lists of 100 that the router remembers, 64 connections",
+    "holdfast.favorites.fresh": "counts gathered when asked, 1 connection",
 }
 LOAD_FIELDS = ("ops_per_s", "p50_ms", "p99_ms", "server_cpu_us_per_op")
 

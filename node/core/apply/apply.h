@@ -70,6 +70,10 @@ NODISCARD err applier_prepare(struct applier *applier, uint32_t method, struct s
 
 /* The rows that applying this operation will touch and that are not in memory. */
 void applier_footprint(struct applier *applier, struct slice op_body, struct need *need);
+/* The same of an entry behind the next one, if it is about an edge or a counter, of which every row
+ * may be new: they are loaded together, not one entry after another. An entry that cannot be read
+ * needs nothing. */
+void applier_foresee(struct applier *applier, const struct entry *entry, struct need *need);
 
 /*
  * Applies the next entry: entries must come in order, each once.

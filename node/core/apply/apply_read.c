@@ -7,50 +7,11 @@
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/receipt/receipt.h"
-#include "node/core/rows/rows.h"
 #include "node/core/session/timers.h"
-#include "runtime/base/check.h"
 
 #define DUE_ASK_MS 50u
 
 typedef Holdfast__Internal__V1__PruneOperationsRequest prune_request;
-
-void applier_footprint(struct applier *applier, struct slice op_body, struct need *need)
-{
-    struct need keys = { 0 };
-    struct row_key key;
-    struct slice value;
-    struct op op;
-
-    arena_reset(&applier->scratch);
-    CHECK(op_decode(op_body, &op) == ERR_OK);
-    op.shard_count = applier->shard_count;
-    const struct handler *handler = handler_find(applier->handlers, op.method);
-    if (op.entity.size > 0) {
-        row_key_player(&key, op.entity);
-        need_add_key(&keys, row_key_slice(&key));
-    }
-    if (op.id.text.size > 0) {
-        row_key_operation(&key, op.entity, &op.id);
-        need_add_key(&keys, row_key_slice(&key));
-    }
-    if (handler != NULL && receipt_concerns(handler, &op))
-        receipt_enter_footprint(&op, applier->shard, &keys);
-    if (handler != NULL && handler->footprint != NULL) {
-        const ProtobufCMessage *request =
-            arena_unpack(&applier->scratch, method_find(op.method)->request, op.request);
-        CHECK(request != NULL);
-        handler->footprint(&op, request, &keys);
-    }
-    struct reader reader = reader_from(buf_slice(&keys.keys));
-    for (uint32_t i = 0; i < keys.key_count; i++) {
-        struct slice each = read_bytes(&reader, STATE_KEY_BYTES_MAX);
-        if (state_find(applier->state, each, &value) == STATE_MISSING)
-            need_add_key(need, each);
-    }
-    need->load_generation = state_load_generation(applier->state);
-    need_deinit(&keys);
-}
 
 /* The entity that a read is about; none for reads of a whole shard. */
 static err read_entity(struct read_context *context, uint32_t method, ProtobufCMessage *request)

@@ -41,6 +41,24 @@ err counter_check(struct check_context *context, const add_request *request)
     return e == ERR_NEED ? ERR_OK : e; /* Rows are to be loaded: apply decides. */
 }
 
+void counter_foresee(struct state *state, struct arena *arena, const add_request *request,
+                     struct slice entity, struct need *keys)
+{
+    struct slice target = slice_from_text(request->target_id);
+    struct counter_rule rule;
+    struct row_key key;
+
+    if (!target_is_sound(target) || !counter_rule_known(state, arena, request->counter, &rule))
+        return;
+    row_key_added_prefix(&key, entity, rule.number);
+    row_key_added_add(&key, target);
+    need_add_key(keys, row_key_slice(&key));
+    row_key_favorites(&key, entity, rule.number);
+    need_add_key(keys, row_key_slice(&key));
+    row_key_partial(&key, rule.number, target);
+    need_add_key(keys, row_key_slice(&key));
+}
+
 /* ---- one addition, at apply ---- */
 struct addition {
     struct apply_context *context;

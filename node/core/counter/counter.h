@@ -17,6 +17,11 @@
 /* Before the log: all that can be said of an addition without its rows. ERR_INVALID. */
 NODISCARD err counter_check(struct check_context *context,
                             const Holdfast__V1__AddToCounterRequest *request);
+/* Adds the rows that counter_add looks at, where memory knows the counter: their keys hold its
+ * number, which the request does not tell. */
+void counter_foresee(struct state *state, struct arena *arena,
+                     const Holdfast__V1__AddToCounterRequest *request, struct slice entity,
+                     struct need *keys);
 /* At apply. ERR_NEED; ERR_CONFLICT: refused. */
 NODISCARD err counter_add(struct apply_context *context,
                           const Holdfast__V1__AddToCounterRequest *request,

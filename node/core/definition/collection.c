@@ -94,6 +94,15 @@ err collection_name_find(struct state *state, struct arena *arena, struct need *
     return ERR_OK;
 }
 
+bool collection_known(struct state *state, struct arena *arena, const char *given,
+                      struct collection *ret_collection)
+{
+    struct named named;
+
+    return told(name_known(state, arena, &collections, given, &named), &named, ret_collection) ==
+           ERR_OK;
+}
+
 err collection_check(struct check_context *context, const char *given)
 {
     struct named unused;

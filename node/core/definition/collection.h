@@ -34,6 +34,9 @@ NODISCARD err collection_get(struct apply_context *context, const char *given,
  */
 NODISCARD err collection_name_find(struct state *state, struct arena *arena, struct need *need,
                                    uint64_t number, struct slice *ret_name);
+/* Whether memory knows one of that name: what is to be loaded for it may be told ahead. */
+bool collection_known(struct state *state, struct arena *arena, const char *given,
+                      struct collection *ret_collection);
 /* Makes the row again, at apply. ERR_NEED. */
 NODISCARD err collection_index(struct apply_context *context);
 /* Whether the row can be read. */

@@ -79,6 +79,14 @@ err counter_rule_get(struct apply_context *context, const char *given,
     return told(e, &named, ret_rule);
 }
 
+bool counter_rule_known(struct state *state, struct arena *arena, const char *given,
+                        struct counter_rule *ret_rule)
+{
+    struct named named;
+
+    return told(name_known(state, arena, &counters, given, &named), &named, ret_rule) == ERR_OK;
+}
+
 err counter_rule_index(struct apply_context *context)
 {
     return name_index(context, &counters);

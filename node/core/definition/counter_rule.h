@@ -26,6 +26,9 @@ NODISCARD err counter_rule_read(struct read_context *context, const char *given,
                                 struct counter_rule *ret_rule);
 NODISCARD err counter_rule_get(struct apply_context *context, const char *given,
                                struct counter_rule *ret_rule);
+/* Whether memory knows one of that name: what is to be loaded for it may be told ahead. */
+bool counter_rule_known(struct state *state, struct arena *arena, const char *given,
+                        struct counter_rule *ret_rule);
 /* Makes the row of all names again, at apply. ERR_NEED. */
 NODISCARD err counter_rule_index(struct apply_context *context);
 /* Whether that row can be read. */

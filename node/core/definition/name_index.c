@@ -154,6 +154,17 @@ err name_find(struct state *state, struct arena *arena, struct need *need,
     return search.is_found ? ERR_OK : ERR_NOT_FOUND;
 }
 
+err name_known(struct state *state, struct arena *arena, const struct name_kind *kind,
+               const char *given, struct named *ret_named)
+{
+    struct need unused = { 0 };
+
+    ret_named->name = name_given(kind, given);
+    err e = name_find(state, arena, &unused, kind, ret_named);
+    need_deinit(&unused);
+    return e;
+}
+
 /* ---- refusing ---- */
 
 /* Who asks, before the log, at apply and in a read. */

@@ -38,6 +38,9 @@ NODISCARD err name_check(struct check_context *context, const struct name_kind *
 /* ERR_NEED. ERR_NOT_FOUND: there is none of that name. */
 NODISCARD err name_find(struct state *state, struct arena *arena, struct need *need,
                         const struct name_kind *kind, struct named *named);
+/* The same by the name of a request, of what is in memory alone: nothing is asked for. */
+NODISCARD err name_known(struct state *state, struct arena *arena, const struct name_kind *kind,
+                         const char *given, struct named *ret_named);
 /* Refuses with NOT_FOUND, ERR_CONFLICT, and says which name is near. ERR_NEED. */
 NODISCARD err name_read(struct read_context *context, const struct name_kind *kind,
                         const char *given, struct named *ret_named);

@@ -1,7 +1,6 @@
 #include "node/core/favorite/favorite.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
@@ -9,6 +8,7 @@
 #include "node/core/favorite/review.h"
 #include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
+#include "runtime/base/once.h"
 #include "runtime/cluster/incarnation.h"
 
 #define TARGETS_MAX 200u
@@ -17,30 +17,31 @@
 err favorite_target_check(struct arena *arena, struct refusal *refusal, const char *field,
                           const char *target)
 {
-    struct slice text = slice_from_text(target);
-
-    if (text.size > 0 && text.size <= TARGET_ID_MAX && text_is_clean(text))
+    if (target_is_sound(slice_from_text(target)))
         return ERR_OK;
     return refuse_invalid(arena, refusal, field,
                           "1 to 128 bytes of UTF-8 without control characters",
-                          text_shorten(arena, text));
+                          text_shorten(arena, slice_from_text(target)));
+}
+
+static const char *field_at(struct arena *arena, size_t place)
+{
+    return arena_printf(arena, "target_ids[%zu]", place);
 }
 
 err favorite_targets_check(struct arena *arena, struct refusal *refusal, size_t count,
                            char *const *targets)
 {
+    struct once seen = { 0 };
+
     if (count == 0 || count > TARGETS_MAX)
         return refuse_number(arena, refusal, "target_ids", "1 to 200", (int64_t)count);
     for (size_t i = 0; i < count; i++) {
-        const char *field = arena_printf(arena, "target_ids[%zu]", i);
-        err e = favorite_target_check(arena, refusal, field, targets[i]);
-        if (e != ERR_OK)
-            return e;
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(targets[j], targets[i]) == 0)
-                return refuse_invalid(arena, refusal, field, "each target once",
-                                      text_shorten(arena, slice_from_text(targets[i])));
-        }
+        if (!target_is_sound(slice_from_text(targets[i])))
+            return favorite_target_check(arena, refusal, field_at(arena, i), targets[i]);
+        if (!once_add(&seen, (const char *const *)targets, i))
+            return refuse_invalid(arena, refusal, field_at(arena, i), "each target once",
+                                  text_shorten(arena, slice_from_text(targets[i])));
     }
     return ERR_OK;
 }
@@ -92,6 +93,31 @@ err favorite_check(struct check_context *context, const struct favorite_call *ca
     if (context->meta->apply_version < FAVORITE_APPLY_VERSION)
         return refuse_early(context);
     return collection_check(context, call->collection);
+}
+
+/* ---- ahead of the log ---- */
+static void add_key(struct need *keys, const struct row_key *key)
+{
+    need_add_key(keys, row_key_slice(key));
+}
+
+void favorite_foresee(struct state *state, struct arena *arena, const struct favorite_call *call,
+                      struct slice entity, struct need *keys)
+{
+    struct slice target = slice_from_text(call->target);
+    struct collection collection;
+    struct row_key key;
+
+    if (!target_is_sound(target) || !collection_known(state, arena, call->collection, &collection))
+        return;
+    row_key_favorite(&key, entity, collection.number, target);
+    add_key(keys, &key);
+    row_key_favorites(&key, entity, collection.number);
+    add_key(keys, &key);
+    row_key_rate(&key, entity, collection.number);
+    add_key(keys, &key);
+    row_key_partial(&key, collection.number, target);
+    add_key(keys, &key);
 }
 
 /* ---- one call, at apply ---- */

@@ -35,6 +35,10 @@ NODISCARD err favorite_target_check(struct arena *arena, struct refusal *refusal
 /* 1 to 200 targets, each once; `list` is the field's name. */
 NODISCARD err favorite_targets_check(struct arena *arena, struct refusal *refusal, size_t count,
                                      char *const *targets);
+/* Adds the rows that favorite_change looks at, where memory knows the collection: their keys hold
+ * its number, which the request does not tell. */
+void favorite_foresee(struct state *state, struct arena *arena, const struct favorite_call *call,
+                      struct slice entity, struct need *keys);
 /* At apply. ERR_NEED; ERR_CONFLICT: refused. */
 NODISCARD err favorite_change(struct apply_context *context, const struct favorite_call *call,
                               struct favorite_result *ret_result);

@@ -7,6 +7,8 @@
 #define DELIVER_CUT_FIELD 3u
 #define CUT_FIELD         2u
 
+#define FORESEEN_MAX 64u /* Entries behind one that is blocked. */
+
 static struct call *call_at(struct shard *shard, uint64_t index)
 {
     struct call *first = shard->calls[CALL_PROPOSED].first;
@@ -254,6 +256,21 @@ void shard_pass_cut(struct shard *shard)
     shard_arm(shard, 0);
 }
 
+/* Rows are missing: those of the entries behind are loaded with them. */
+static void foresee(struct shard *shard, uint64_t blocked_index)
+{
+    uint64_t last = rep_commit_index(shard->rep);
+
+    if (last > blocked_index + FORESEEN_MAX)
+        last = blocked_index + FORESEEN_MAX;
+    if (shard->foreseen_index < blocked_index)
+        shard->foreseen_index = blocked_index;
+    while (shard->foreseen_index < last) {
+        const struct entry *entry = rep_entry(shard->rep, ++shard->foreseen_index);
+        applier_foresee(shard->applier, entry, &shard->need);
+    }
+}
+
 void shard_apply(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     uint32_t left = shard->limits.apply_batch_max;
@@ -277,6 +294,7 @@ void shard_apply(struct shard *shard, const struct shard_event *event, struct sh
         if (e == ERR_NEED) {
             shard->apply_blocked = true;
             shard->stats.need_rounds++;
+            foresee(shard, index);
             shard_ask_rows(shard, out);
         } else {
             CHECK(e == ERR_OK);

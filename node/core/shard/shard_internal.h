@@ -67,6 +67,7 @@ struct shard {
     uint64_t due_next_ms;               /* unix_ms at which to ask applier_due again. */
     bool served;                        /* As of the last step. */
     bool apply_blocked;                 /* Rows are missing for the next entry. */
+    uint64_t foreseen_index;            /* Of entries up to this one rows were asked for ahead. */
     uint64_t halt_index;                /* See shard_image. */
     uint64_t applying_index;            /* See shard_applying_index. */
     bool flush_wanted;

@@ -213,8 +213,9 @@ static void fly(struct msim *sim, uint64_t to, const struct buf *bytes)
 {
     if (sim->flight_count == FLIGHT_MAX)
         return;
-    uint64_t delay_ms = msim_chance(sim, sim->healing ? 0 : sim->late_per_thousand) ? msim_between(sim, 100, 20000)
-                                                                : msim_between(sim, 1, 40);
+    uint64_t delay_ms = msim_chance(sim, sim->healing ? 0 : sim->late_per_thousand)
+                            ? msim_between(sim, 100, 20000)
+                            : msim_between(sim, 1, 40);
     struct flight *flight = &sim->flights[sim->flight_count++];
 
     *flight = (struct flight){ .at_ms = sim->now_ms + delay_ms, .to = to };
