@@ -39,7 +39,8 @@ static bool may_go(const struct row_key *key)
     case TABLE_SHARE:
     case TABLE_TALLY:
     case TABLE_RANK:
-    case TABLE_EVENT: /* Replaced by one that tells of a gap. */
+    case TABLE_EVENT:    /* Replaced by one that tells of a gap. */
+    case TABLE_CONSUMER: /* Whose it was creates it again, from a cursor that it knows. */
         return true;
     case TABLE_PLAYER: /* RepairPlayer. */
     case TABLE_SECTION:
@@ -146,6 +147,8 @@ static err record_check(struct check_context *context, const repair_request *req
             return row_repair_check_version(context, TOP_REPAIR_VERSION);
         if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_EVENT)
             return row_repair_check_version(context, EVENT_APPLY_VERSION);
+        if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_CONSUMER)
+            return row_repair_check_version(context, CONSUMER_APPLY_VERSION);
         if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_ADDER)
             return row_repair_check_version(context, COUNTER_REPAIR_VERSION);
         if (request->record == NULL && !request->give_up)
@@ -185,7 +188,7 @@ static err admin_repair_row_check(struct check_context *context, ProtobufCMessag
     if (!may_go(&key))
         return refuse_invalid(
             context->arena, context->refusal, "key",
-            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K or E; others see "
+            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K, E or D; others see "
             "docs/runbooks/HoldfastRowsUnreadable.md",
             text_shorten(context->arena, text));
     e = end_check(context, request, &key);
@@ -211,6 +214,8 @@ static bool can_repair(const struct apply_context *context, const struct row_key
         return context->version >= COUNTER_REPAIR_VERSION;
     if (key->bytes[0] == TABLE_EVENT)
         return context->version >= EVENT_APPLY_VERSION;
+    if (key->bytes[0] == TABLE_CONSUMER)
+        return context->version >= CONSUMER_APPLY_VERSION;
     if (key->bytes[0] != TABLE_CHANNEL)
         return true;
     if (context->version < CHANNEL_REPAIR_VERSION || !channel_repair_sound(key, request->other_end))

@@ -25,8 +25,9 @@
  * 7: partial counts know in which hours their edges were made; there are totals of targets; what is
  * kept of a target without edges goes once its home has logged that; what changes leaves events.
  * 8: rate rules hold; there are counters; a DEFINE keeps the rows of all rate rules and counters.
+ * 9: there are consumers of events; a shard counts the events that it has trimmed.
  */
-#define APPLY_VERSION 8u
+#define APPLY_VERSION 9u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms
  * (UPGRADING.md). Every START of this program says at least this. */
 #define APPLY_VERSION_FLOOR 4u

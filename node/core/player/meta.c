@@ -5,7 +5,8 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION 8u
+#define META_VERSION               9u
+#define META_VERSION_WITHOUT_COUNT 8u /* Written while no event was trimmed under version 9. */
 #define META_VERSION_WITHOUT_EVENTS                                                                \
     7u                                 /* Written while there are none: apply version 6 reads it.  \
                                         */
@@ -147,8 +148,10 @@ static void read_policy(struct reader *reader, struct policy *policy)
 
 static uint8_t version_of(const struct meta *meta)
 {
-    if (event_log_is_used(&meta->events))
+    if (meta->events.trimmed_count > 0)
         return META_VERSION;
+    if (event_log_is_used(&meta->events))
+        return META_VERSION_WITHOUT_COUNT;
     return meta->key_count > 0 ? META_VERSION_WITHOUT_EVENTS : META_VERSION_WITHOUT_KEYS;
 }
 
@@ -201,6 +204,8 @@ void meta_encode(const struct meta *meta, struct buf *out)
         buf_put_u64(out, meta->key_count);
     if (version > META_VERSION_WITHOUT_EVENTS)
         event_log_encode(&meta->events, out);
+    if (version > META_VERSION_WITHOUT_COUNT)
+        buf_put_u64(out, meta->events.trimmed_count);
 }
 
 static void read_use(struct reader *reader, struct shard_use *use)
@@ -320,6 +325,8 @@ err meta_decode(struct slice bytes, struct meta *meta)
     event_log_init(&read.events);
     if (version > META_VERSION_WITHOUT_EVENTS)
         event_log_read(&reader, &read.events);
+    if (version > META_VERSION_WITHOUT_COUNT)
+        read.events.trimmed_count = read_u64(&reader);
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;

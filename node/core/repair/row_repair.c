@@ -472,6 +472,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_TALLY:
     case TABLE_RANK:
     case TABLE_EVENT:
+    case TABLE_CONSUMER:
     case TABLE_META:
     case TABLE_NOTE:
         break;

@@ -109,6 +109,8 @@ void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window);
 void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target);
 /* Events sort by the entry that committed them, then by place in it. */
 void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32_t place);
+/* `entity`: "consumer:<name>"; empty: the prefix of all. */
+void row_key_consumer(struct row_key *key, struct slice entity);
 /* Whose the row is, by its key alone: it points into `key`. Empty: the shard's. */
 struct slice row_entity(struct slice key);
 

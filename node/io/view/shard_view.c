@@ -88,6 +88,8 @@ static struct shard_view view_of(const struct shard *shard)
         .outcome_hash = shard_meta(shard)->outcome_hash,
         .sessions = shard_meta(shard)->session_count,
         .events = shard_meta(shard)->events.count,
+        .events_written = shard_meta(shard)->events.written,
+        .events_trimmed = shard_meta(shard)->events.removed,
     };
 
     for (uint32_t i = 0; i < view.membership.count; i++) {

@@ -43,9 +43,10 @@ struct shard_view {
     bool wants_snapshot;         /* The others' logs no longer reach back to ours. */
     struct hash128 outcome_hash;
     uint64_t sessions;
-    uint64_t events;      /* Kept. */
-    uint64_t checkpoints; /* Written since the start. */
-    uint64_t replayed;    /* Entries found in the log behind the checkpoint, at the start. */
+    uint64_t events;                         /* Kept. */
+    uint64_t events_written, events_trimmed; /* Since the shard was loaded. */
+    uint64_t checkpoints;                    /* Written since the start. */
+    uint64_t replayed; /* Entries found in the log behind the checkpoint, at the start. */
     struct shard_stats stats;
 };
 
