@@ -234,7 +234,7 @@ const struct verb verb_consumers[] = {
         .run = list,
     },
     {
-        .words = "events consumers show",
+        .words = "consumer show",
         .topic = VERB_TOPIC_LOOK,
         .arguments = "NAME",
         .summary = "one of them, with its cursor, as JSON",
@@ -242,7 +242,7 @@ const struct verb verb_consumers[] = {
         .run = show,
     },
     {
-        .words = "events consumers create",
+        .words = "consumer create",
         .topic = VERB_TOPIC_LOOK,
         .arguments = "NAME",
         .summary = "make one, from the oldest event that is kept or from a cursor",
@@ -251,7 +251,7 @@ const struct verb verb_consumers[] = {
         .run = create,
     },
     {
-        .words = "events consumers commit",
+        .words = "consumer commit",
         .topic = VERB_TOPIC_LOOK,
         .arguments = "NAME CURSOR",
         .summary = "what is before the cursor is done with",
@@ -260,7 +260,7 @@ const struct verb verb_consumers[] = {
         .run = commit,
     },
     {
-        .words = "events consumers delete",
+        .words = "consumer delete",
         .topic = VERB_TOPIC_LOOK,
         .arguments = "NAME",
         .summary = "forget one, and its place",
