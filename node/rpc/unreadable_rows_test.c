@@ -16,6 +16,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/rows/rows.h"
+#include "node/rpc/fixture_consumer.h"
 #include "node/rpc/fixture_counter.h"
 #include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_nonsense.h"
@@ -412,6 +413,7 @@ static void populate(struct world *w)
     favorite_all(f, w->ann);
     favorite_at_home(f, w->ann);
     fixture_count_all(f, w->ann);
+    fixture_consume_all(f);
     fixture_take_totals(f);
     assert_non_null(grant(w, f, w->bob, NULL));
     assert_non_null(grant(w, on(w, 1), w->carl, NULL));
@@ -460,6 +462,7 @@ static void want_everything(struct world *w)
     favorite(f, w->ann, "tetris", false);
     read_favorites(f, w->ann);
     fixture_count_all(f, w->ann);
+    fixture_consume_all(f);
     fixture_take_totals(f);
     reverse(f, w->ann, "claim:second");
     reverse(f, w->ann, "claim:closed");
@@ -622,7 +625,7 @@ static bool works_again(char table, enum spoiling how)
                   table == TABLE_FAVORER || table == TABLE_PARTIAL || table == TABLE_ADDER ||
                   table == TABLE_CHANGED || table == TABLE_EMPTIED || table == TABLE_NEWEST ||
                   table == TABLE_PULLED || table == TABLE_SHARE || table == TABLE_TALLY ||
-                  table == TABLE_RANK || table == TABLE_EVENT;
+                  table == TABLE_RANK || table == TABLE_EVENT || table == TABLE_CONSUMER;
 
     return !shards && how < SCATTERED;
 }

@@ -164,7 +164,7 @@ class ConsumersTest(ConsumerCalls, ClusterTest):
         self.refused("NOT_FOUND", self.poll, consumer="listed")
         self.assertIn("there was no", self.holdfast("consumer", "delete", "listed"))
         self.holdfast("consumer", "create", "listed", "--kind", "ledger")
-        self.assertEqual(self.consumer("listed")["kinds"], ["EVENT_KIND_LEDGER"])
+        self.assertEqual(self.consumer("listed")["kinds"], ["ledger"])
 
     def test_a_consumer_brings_its_filters(self):
         self.create("own")
