@@ -137,7 +137,7 @@ static void choose_cursor(struct sim *sim, const struct known *known, struct wis
             continue;
         event_place_print(&events->seen[at - 1].place, place);
         bool back = each->any && memcmp(place, each->place, sizeof place) < 0;
-        if (back && !sim_chance(sim, 60))
+        if (back && !sim_chance(sim, 250))
             continue;
         *each = (struct event_known){ .any = true, .passed = at + 1u };
         each->passed_ms = events->seen[at - 1].at_ms;
@@ -186,7 +186,7 @@ void consumer_act(struct sim *sim, uint32_t server)
     uint32_t method = choose_method(sim, known);
     struct wish *wish = wish_new(sim, consumer);
     wish->version = known->version;
-    wish->rewind = sim_chance(sim, 100);
+    wish->rewind = sim_chance(sim, 300);
     if (method == METHOD_COMMIT_CONSUMER)
         choose_cursor(sim, known, wish);
     if (method == METHOD_DELETE_CONSUMER && sim_chance(sim, 300))
