@@ -13,7 +13,7 @@
 #define PAGE_SIZE 100 /* More than a shard has. */
 
 static const struct command_option option_version = {
-    .flag = "version",
+    .flag = "if-version",
     .value = "N",
     .initial = "0",
     .meaning = "the consumer's version must be this one; without it whichever it has",

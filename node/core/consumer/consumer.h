@@ -36,7 +36,7 @@ void consumer_footprint(const char *name, struct need *keys);
 NODISCARD err consumer_find(struct state *state, struct arena *arena, struct need *need,
                             const char *name, struct consumer *ret_consumer);
 /* The same at apply; ERR_CONFLICT, QUARANTINED: its row cannot be read. No entry of a log meets a
- * CHECK: a name that is none is refused once more. */
+ * CHECK: bad names are refused once more. */
 NODISCARD err consumer_find_applied(struct apply_context *context, const char *name,
                                     struct consumer *ret_consumer);
 /* How many the shard has, LIMIT_CONSUMERS at most. ERR_NEED. */

@@ -1,6 +1,7 @@
 #include "node/core/consumer/consumer_row.h"
 
 #include "node/core/codec/op.h"
+#include "node/core/handler/event_row.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
@@ -63,14 +64,6 @@ void consumer_row_encode(const struct consumer_row *row, struct buf *out)
     buf_put_bytes(out, row->cursor);
 }
 
-static struct slice read_short(struct reader *reader, size_t size_max)
-{
-    size_t size = read_u8(reader);
-
-    reader->bad |= size > size_max;
-    return read_raw(reader, size);
-}
-
 static void read_kinds(struct reader *reader, struct consumer_row *row)
 {
     row->kind_count = read_u8(reader);
@@ -104,13 +97,13 @@ err consumer_row_decode(struct slice value, struct arena *arena, struct consumer
     bool known = read_u8(&reader) == ROW_VERSION;
     row.version = read_u64(&reader);
     read_kinds(&reader, &row);
-    row.entity_prefix = read_short(&reader, CONSUMER_PREFIX_MAX);
-    row.entity = read_short(&reader, CONSUMER_PREFIX_MAX);
+    row.entity_prefix = row_read_short(&reader, CONSUMER_PREFIX_MAX);
+    row.entity = row_read_short(&reader, CONSUMER_PREFIX_MAX);
     row.created_at_ms = read_u64(&reader);
     row.committed_at_ms = read_u64(&reader);
     row.change = (enum consumer_change)read_u8(&reader);
-    row.by = read_short(&reader, CALLER_NAME_BYTES_MAX);
-    row.op_id = read_short(&reader, OP_ID_BYTES_MAX);
+    row.by = row_read_short(&reader, CALLER_NAME_BYTES_MAX);
+    row.op_id = row_read_short(&reader, OP_ID_BYTES_MAX);
     row.payload = read_hash(&reader);
     row.cursor = read_bytes(&reader, CONSUMER_CURSOR_MAX);
     if (!known || reader_finish(&reader) != ERR_OK || !makes_sense(&row))
