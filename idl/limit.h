@@ -38,6 +38,8 @@
 #define LIMIT_TRANSACTION_CHANGES   32u
 #define LIMIT_SESSION_GRACE_MS      60000u
 #define LIMIT_SESSIONS_RENEWED      1000u
+#define LIMIT_CONSUMER_NAME_BYTES   64u
+#define LIMIT_CONSUMERS             64u
 #define LIMIT_DEADLINE_MS           60000u
 #define LIMIT_REQUEST_BYTES         (1024u * 1024u)
 
@@ -74,6 +76,8 @@
     X(TRANSACTION_CHANGES,   "transaction_changes",   "changes of a transaction") \
     X(SESSION_GRACE_MS,      "session_grace_ms",      "the grace of a holder whose session is stolen") \
     X(SESSIONS_RENEWED,      "sessions_renewed",      "sessions in one RenewSessions") \
+    X(CONSUMER_NAME_BYTES,   "consumer_name_bytes",   "the name of a consumer of events") \
+    X(CONSUMERS,             "consumers",             "consumers of events in one shard") \
     X(DEADLINE_MS,           "deadline_ms",           "a deadline; a longer one is cut to it") \
     X(REQUEST_BYTES,         "request_bytes",         "a mutation, as protobuf")
 /* clang-format on */

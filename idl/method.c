@@ -298,6 +298,8 @@ uint32_t method_request_bytes_max(const struct method_info *method)
         return METHOD_BYTES_LISTS;
     case METHOD_POLL: /* A cursor names a place in each shard. */
     case METHOD_SUBSCRIBE:
+    case METHOD_CREATE_CONSUMER:
+    case METHOD_COMMIT_CONSUMER:
         return METHOD_BYTES_GOODS;
     case METHOD_BATCH_GET_STATUS: /* 200 ids of targets. */
     case METHOD_GET_PARTIALS:

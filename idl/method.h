@@ -23,8 +23,9 @@ enum method_route {
     METHOD_SCATTER,     /* The router splits it into calls of the method `element`.           */
     METHOD_MUTATION,    /* To the owner of the home entity's shard; goes through the log.     */
     METHOD_READ,        /* To the owner of the entity's shard; a linearizable read.           */
-    METHOD_SHARD,       /* To the owner of the shard the request names; read there.           */
-    METHOD_SHARD_WRITE, /* To the owner of the shard the request names; goes through the log. */
+    METHOD_SHARD,       /* To the owner of the shard that the request names, by its number or by
+                         * a consumer of events that lives there; read there.                 */
+    METHOD_SHARD_WRITE, /* The same; goes through the log.                                    */
     METHOD_SHARD_VIEW,  /* To the owner of the shard the request names; answered beside its log. */
     METHOD_NODE,        /* To a node, about itself.                                           */
     METHOD_OWNER,       /* Appended by a shard's owner itself; refused from outside.          */
@@ -213,6 +214,11 @@ enum method_trait {
     X(232, POLL,                   v1,           event,        Poll,                  poll,                   ROUTER,       PLAY,  ORDINARY,  PLAIN,   230, 0) \
     X(233, LIST_EVENT_NEWS,        internal__v1, node,         ListEventNews,         list_event_news,        NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(234, SUBSCRIBE,              v1,           event,        Subscribe,             subscribe,              STREAM,       PLAY,  ORDINARY,  PLAIN,   230, 0) \
+    X(235, CREATE_CONSUMER,        v1,           event,        CreateConsumer,        create_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(236, GET_CONSUMER,           v1,           event,        GetConsumer,           get_consumer,           SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(237, LIST_CONSUMERS,         v1,           event,        ListConsumers,         list_consumers,         SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(238, COMMIT_CONSUMER,        v1,           event,        CommitConsumer,        commit_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(239, DELETE_CONSUMER,        v1,           event,        DeleteConsumer,        delete_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(240, ADD_TO_COUNTER,         v1,           counter,      AddToCounter,          add_to_counter,         MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X(241, BATCH_ADD_TO_COUNTER,   v1,           counter,      BatchAddToCounter,     batch_add_to_counter,   SCATTER,      WRITE, BULK,      PLAIN,   240, 1000) \
     X(242, LIST_PLAYER_COUNTERS,   v1,           counter,      ListPlayerCounters,    list_player_counters,   READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \

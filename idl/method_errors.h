@@ -228,8 +228,26 @@
 #define ERRORS_GET_COUNTER_TOP(X) OF_TOTAL(X)
 
 /* ---- events ---- */
-#define ERRORS_POLL(X) OF_READER(X)
-#define ERRORS_SUBSCRIBE(X) OF_READER(X)
+#define OF_CONSUMER_ROW(X) \
+    X(QUARANTINED, OPEN, "the consumer's row cannot be read", "drop the row (RepairRow), create the consumer again")
+#define OF_CONSUMER(X) \
+    OF_CONSUMER_ROW(X) \
+    X(NOT_FOUND, OPEN, "no consumer has that name", "create it, or name another")
+#define ERRORS_POLL(X) OF_READER(X) OF_CONSUMER(X)
+#define ERRORS_SUBSCRIBE(X) OF_READER(X) OF_CONSUMER(X)
+#define ERRORS_CREATE_CONSUMER(X) \
+    OF_WRITER(X) OF_CONSUMER_ROW(X) \
+    X(OPERATION_ID_MISMATCH, OPEN, "the consumer was last changed under this op_id, by another request", "") \
+    X(VERSION_CONFLICT, OPEN, "there is a consumer of that name, made under another op_id, or committed since", "use it, or delete it first") \
+    X(CAPACITY_FULL, OPEN, "the shard of that name has 64 consumers", "delete those that are not used, or take another name")
+#define ERRORS_GET_CONSUMER(X) OF_READER(X) OF_CONSUMER(X)
+#define ERRORS_LIST_CONSUMERS(X) OF_READER(X)
+#define ERRORS_COMMIT_CONSUMER(X) \
+    OF_WRITER(X) OF_CONSUMER(X) \
+    X(OPERATION_ID_MISMATCH, OPEN, "the consumer was last changed under this op_id, by another request", "") \
+    X(VERSION_CONFLICT, OPEN, "another worker has committed since `version`", "read the consumer, go on from what is committed") \
+    X(OUT_OF_RANGE, OPEN, "the cursor goes back in some shard, and `rewind` is not set", "commit a later cursor, or set `rewind`")
+#define ERRORS_DELETE_CONSUMER(X) OF_WRITER(X) OF_CONSUMER_ROW(X) OF_CONFLICT(X)
 
 /* ---- administration ---- */
 #define ERRORS_GET_CLUSTER(X) OF_READER(X)

@@ -5,33 +5,21 @@
 
 #include "client/cli/answer.h"
 #include "client/cli/clock.h"
+#include "client/cli/event_kind.h"
 #include "client/cli/options.h"
 #include "client/cli/output.h"
 #include "client/cli/verb.h"
-#include "runtime/base/check.h"
 
 #define PAGE_SIZE    1000
 #define HEARTBEAT_MS 1000
 #define SILENCE_MS   10000 /* Nothing came for so long: the router is gone. */
 #define RESUME_MS    500
 
-static const struct command_option option_kind = {
-    .flag = "kind",
-    .value = "KIND",
+static const struct command_option option_consumer = {
+    .flag = "consumer",
+    .value = "NAME",
     .initial = "",
-    .meaning = "favorite, ledger, session or definition alone",
-};
-static const struct command_option option_prefix = {
-    .flag = "prefix",
-    .value = "TEXT",
-    .initial = "",
-    .meaning = "events of entities that begin with it: player:42",
-};
-static const struct command_option option_entity = {
-    .flag = "entity",
-    .value = "ENTITY",
-    .initial = "",
-    .meaning = "events of this entity alone: player:42",
+    .meaning = "what that consumer reads, from what it has committed on",
 };
 static const struct command_option option_print_cursor = {
     .flag = "print-cursor",
@@ -41,25 +29,6 @@ static const struct command_option option_follow = {
     .flag = "follow",
     .meaning = "go on with what is committed",
 };
-
-static const struct {
-    const char *word, *name;
-} kinds[] = {
-    { "favorite", "EVENT_KIND_FAVORITE" },
-    { "ledger", "EVENT_KIND_LEDGER" },
-    { "session", "EVENT_KIND_SESSION" },
-    { "definition", "EVENT_KIND_DEFINITION" },
-};
-
-/* NULL: there is no such kind. */
-static const char *kind_name(const char *word)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (strcmp(kinds[i].word, word) == 0)
-            return kinds[i].name;
-    }
-    return NULL;
-}
 
 static void print_body(const char *word, const json_t *event)
 {
@@ -78,11 +47,10 @@ static void print_event(const json_t *event)
     printf("%s %d %s %s", utc_text(answer_number(event, "atMs"), when),
            (int)json_integer_value(json_object_get(event, "shard")), answer_text(event, "seq"),
            answer_text(event, "entity"));
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (strcmp(kinds[i].name, answer_text(event, "kind")) == 0) {
-            printf(" %s", kinds[i].word);
-            print_body(kinds[i].word, event);
-        }
+    const char *word = event_kind_word(answer_text(event, "kind"));
+    if (word != NULL) {
+        printf(" %s", word);
+        print_body(word, event);
     }
     putchar('\n');
 }
@@ -94,8 +62,11 @@ static void print_page(const struct arguments *arguments, const json_t *page)
 
     json_array_foreach(json_object_get(page, "gaps"), i, each)
     {
-        fprintf(stderr, "holdfast: shard %d: events are missing that are no longer kept\n",
-                (int)json_integer_value(json_object_get(each, "shard")));
+        char lost[32] = "";
+        if (json_object_get(each, "lost") != NULL)
+            snprintf(lost, sizeof lost, "%llu ", (unsigned long long)answer_number(each, "lost"));
+        fprintf(stderr, "holdfast: shard %d: %sevents are missing that are no longer kept\n",
+                (int)json_integer_value(json_object_get(each, "shard")), lost);
     }
     json_array_foreach(json_object_get(page, "events"), i, each)
     {
@@ -112,13 +83,10 @@ static void print_page(const struct arguments *arguments, const json_t *page)
 /* What is asked for, from a cursor on. */
 static json_t *request_of(const struct arguments *arguments, const char *cursor)
 {
-    const char *word = option_text(arguments, &option_kind);
-    json_t *request = json_pack("{s:s, s:s, s:s}", "cursor", cursor, "entityPrefix",
-                                option_text(arguments, &option_prefix), "entity",
-                                option_text(arguments, &option_entity));
+    json_t *request = json_pack("{s:s, s:s}", "cursor", cursor, "consumer",
+                                option_text(arguments, &option_consumer));
 
-    if (word[0] != '\0')
-        json_object_set_new(request, "kinds", json_pack("[s]", kind_name(word)));
+    event_filter_set(arguments, request);
     return request;
 }
 
@@ -193,14 +161,10 @@ static int follow(const struct arguments *arguments, const char *from)
 
 static int tail(const struct arguments *arguments)
 {
-    const char *word = option_text(arguments, &option_kind);
     const char *from = option_text(arguments, &option_cursor);
 
-    if (word[0] != '\0' && kind_name(word) == NULL) {
-        fprintf(stderr, "holdfast: --kind is favorite, ledger, session or definition, not %s\n",
-                word);
+    if (!event_kind_check(arguments))
         return 2;
-    }
     return option_is_set(arguments, &option_follow) ? follow(arguments, from)
                                                     : list(arguments, from);
 }
@@ -211,9 +175,9 @@ const struct verb verb_events[] = {
         .topic = VERB_TOPIC_LOOK,
         .arguments = "",
         .summary = "what was committed, from the oldest event that is kept",
-        .options =
-            VERB_OPTIONS(&option_kind, &option_prefix, &option_entity, &option_cursor,
-                         &option_print_cursor, &option_follow, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .options = VERB_OPTIONS(&option_event_kind, &option_event_prefix, &option_event_entity,
+                                &option_consumer, &option_cursor, &option_print_cursor,
+                                &option_follow, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = tail,
     },
     { .words = NULL },

@@ -7,6 +7,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/goods/ledger_event.h"
+#include "node/core/handler/event.h"
 #include "node/core/handler/event_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
@@ -26,6 +27,7 @@ struct found {
     struct event_place place;
     struct event_row row; /* Borrowed from the state. */
     bool gap;             /* Some between the one before and this one cannot be read. */
+    uint32_t looked_at;   /* Rows up to it, itself too. */
 };
 
 /* One page while it is put together. */
@@ -35,7 +37,10 @@ struct page {
     list_response *response;
     struct slice prefix, entity;
     struct event_place at; /* Everything up to here was looked at. */
+    uint64_t at_ms;        /* When that was committed. */
+    uint64_t passed;       /* Events up to where the page begins, and 1; 0: not known. */
     uint32_t looked_at;
+    uint32_t counted; /* Of them, those up to `at`. */
     struct found *found;
     uint32_t count;
     bool gap; /* Behind the last one found. */
@@ -76,10 +81,14 @@ static bool find(struct page *page, const struct event_place *place, struct slic
 
     if (event_row_decode(value, &row) != ERR_OK)
         return false;
+    if (row.at_ms > 0)
+        page->at_ms = row.at_ms;
+    if (page->response->first_ms == 0)
+        page->response->first_ms = row.at_ms;
     if (event_row_is_lost(&row)) {
         page->gap = true;
     } else if (is_wanted(page, &row)) {
-        page->found[page->count++] = (struct found){ *place, row, page->gap };
+        page->found[page->count++] = (struct found){ *place, row, page->gap, page->looked_at };
         page->gap = false;
     }
     return true;
@@ -93,7 +102,7 @@ static bool take(void *user, struct slice key, struct slice value)
     page->full = page->count == page->request->limit;
     if (page->full)
         return false;
-    page->looked_at++;
+    page->counted = ++page->looked_at;
     bool sound = event_key_parse(key, &place) == ERR_OK;
     if (sound)
         page->at = place;
@@ -148,14 +157,20 @@ static err tell_all(struct page *page)
         size_t size = event != NULL ? protobuf_c_message_get_packed_size(&event->base) : 0;
         if (bytes > 0 && bytes + size > PAGE_BYTES_MAX) {
             page->at = page->found[i - 1].place;
+            page->at_ms = page->found[i - 1].row.at_ms;
+            page->counted = page->found[i - 1].looked_at;
             page->gap = false;
             page->full = true;
             break;
         }
         bytes += size;
         response->gap |= page->found[i].gap || event == NULL;
-        if (event != NULL)
-            response->events[response->n_events++] = event;
+        if (event == NULL)
+            continue;
+        if (page->passed > 0)
+            response->event_passed[response->n_event_passed++] =
+                page->passed + page->found[i].looked_at;
+        response->events[response->n_events++] = event;
     }
     response->gap |= page->gap;
     return result;
@@ -190,6 +205,23 @@ static struct event_place end_of(const struct read_context *context)
     return (struct event_place){ context->as_of.epoch, context->as_of.counter, REST_OF_ENTRY };
 }
 
+/* Replicas of an earlier program did not count what they trimmed. */
+static bool counts(const struct page *page)
+{
+    return page->context->meta->apply_version >= CONSUMER_APPLY_VERSION;
+}
+
+/* How many of the shard's events there were behind what the reader knows, and are no more. */
+static void tell_lost(struct page *page)
+{
+    uint64_t gone = page->context->meta->events.trimmed_count + 1;
+
+    if (page->request->passed == 0 || !counts(page))
+        return;
+    page->response->_lost_case = HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_RESPONSE___LOST_LOST;
+    page->response->lost = gone > page->request->passed ? gone - page->request->passed : 0;
+}
+
 /* Where the page begins: after what the reader knows, if that is all still there or known. */
 static void begin(struct page *page)
 {
@@ -199,21 +231,34 @@ static void begin(struct page *page)
     struct event_place known;
 
     page->at = log->trimmed;
+    page->passed = counts(page) ? log->trimmed_count + 1 : 0;
     if (event_place_parse((struct slice){ request->after.data, request->after.len }, &known) !=
         ERR_OK)
         return; /* There is none: from the oldest on. */
-    page->response->gap = request->life != life_of(page->context->meta) ||
-                          event_place_compare(&known, &end) > 0 ||
-                          event_place_compare(&known, &log->trimmed) < 0;
-    if (!page->response->gap)
+    bool other_life =
+        request->life != life_of(page->context->meta) || event_place_compare(&known, &end) > 0;
+    bool trimmed = event_place_compare(&known, &log->trimmed) < 0;
+    page->response->gap = other_life || trimmed;
+    if (!page->response->gap) {
         page->at = known;
+        page->passed = counts(page) ? request->passed : 0;
+    } else if (!other_life) {
+        tell_lost(page);
+    }
 }
 
 static void end(struct page *page, bool all)
 {
     list_response *response = page->response;
     struct arena *arena = page->context->arena;
+    const struct event_log *log = &page->context->meta->events;
 
+    if (counts(page))
+        response->last = log->trimmed_count + log->count + 1;
+    response->passed = all ? response->last : page->passed > 0 ? page->passed + page->counted : 0;
+    response->begin = page->passed;
+    response->now_ms = page->context->now_unix_ms;
+    response->passed_ms = all ? page->context->now_unix_ms : page->at_ms;
     if (all)
         page->at = end_of(page->context);
     response->more = !all;
@@ -249,6 +294,8 @@ static err node_list_shard_events_read(struct read_context *context,
     page.found = arena_alloc(context->arena, request->limit * sizeof *page.found);
     page.response->events =
         arena_alloc(context->arena, request->limit * sizeof *page.response->events);
+    page.response->event_passed =
+        arena_alloc(context->arena, request->limit * sizeof *page.response->event_passed);
     e = state_range_visit(context->state, &range, context->need, take, &page);
     if (e == ERR_OK)
         e = tell_all(&page);

@@ -2,6 +2,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/definition/retention.h"
+#include "node/core/handler/event.h"
 #include "node/core/handler/event_row.h"
 #include "node/rpc/methods.h"
 
@@ -50,6 +51,9 @@ static void remove_all(struct trim *trim)
 
     for (uint32_t i = 0; i < trim->count; i++)
         state_forget(context->state, trim->keys[i]);
+    log->removed += trim->count;
+    if (context->version >= CONSUMER_APPLY_VERSION)
+        log->trimmed_count += trim->count;
     if (trim->count > 0)
         (void)!event_key_parse(trim->keys[trim->count - 1], &log->trimmed);
     if (trim->kept_ms > 0)

@@ -16,6 +16,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/rows/rows.h"
+#include "node/rpc/fixture_consumer.h"
 #include "node/rpc/fixture_counter.h"
 #include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_nonsense.h"
@@ -349,16 +350,10 @@ static void define(struct world *w, uint64_t revision)
 
 static void favorite(struct fixture *f, const char *player, const char *target, bool stands)
 {
-    Holdfast__V1__FavoriteRequest make = HOLDFAST__V1__FAVORITE_REQUEST__INIT;
-    Holdfast__V1__UnfavoriteRequest take = HOLDFAST__V1__UNFAVORITE_REQUEST__INIT;
-
-    make.player_id = take.player_id = text_lend(player);
-    make.op_id = take.op_id = fixture_op_id(f);
-    make.target_id = take.target_id = text_lend(target);
     if (stands)
-        (void)fixture_mutate(f, METHOD_FAVORITE, &make.base);
+        (void)fixture_favorite(f, player, target);
     else
-        (void)fixture_mutate(f, METHOD_UNFAVORITE, &take.base);
+        (void)fixture_unfavorite(f, player, target);
 }
 
 /* Of targets that no one else has to do with; what waits for a review from before is decided. */
@@ -420,6 +415,7 @@ static void populate(struct world *w)
     favorite_all(f, w->ann);
     favorite_at_home(f, w->ann);
     fixture_count_all(f, w->ann);
+    fixture_consume_all(f);
     fixture_take_totals(f);
     fixture_rebuild_all(f, 2);
     assert_non_null(grant(w, f, w->bob, NULL));
@@ -469,6 +465,7 @@ static void want_everything(struct world *w)
     favorite(f, w->ann, "tetris", false);
     read_favorites(f, w->ann);
     fixture_count_all(f, w->ann);
+    fixture_consume_all(f);
     fixture_take_totals(f);
     fixture_rebuild_all(f, 4);
     reverse(f, w->ann, "claim:second");
@@ -626,15 +623,15 @@ static void repair(struct world *w)
  * be read, a transaction may hold its players for ever. */
 static bool works_again(char table, enum spoiling how)
 {
-    bool shards = table == TABLE_CHANNEL || table == TABLE_OUTBOX || table == TABLE_INBOX ||
-                  table == TABLE_TXN || table == TABLE_RECEIPT || table == TABLE_DEFINITION ||
-                  table == TABLE_COLLECTION || table == TABLE_RATE_RULES ||
-                  table == TABLE_FAVORER || table == TABLE_PARTIAL || table == TABLE_ADDER ||
-                  table == TABLE_CHANGED || table == TABLE_EMPTIED || table == TABLE_NEWEST ||
-                  table == TABLE_PULLED || table == TABLE_SHARE || table == TABLE_TALLY ||
-                  table == TABLE_RANK || table == TABLE_RECOUNT || table == TABLE_EVENT;
+    static const char shards[] = {
+        TABLE_CHANNEL,    TABLE_OUTBOX,     TABLE_INBOX,      TABLE_TXN,     TABLE_RECEIPT,
+        TABLE_DEFINITION, TABLE_COLLECTION, TABLE_RATE_RULES, TABLE_FAVORER, TABLE_PARTIAL,
+        TABLE_ADDER,      TABLE_CHANGED,    TABLE_EMPTIED,    TABLE_NEWEST,  TABLE_PULLED,
+        TABLE_SHARE,      TABLE_TALLY,      TABLE_RANK,       TABLE_RECOUNT, TABLE_EVENT,
+        TABLE_CONSUMER,
+    };
 
-    return !shards && how < SCATTERED;
+    return memchr(shards, table, sizeof shards) == NULL && how < SCATTERED;
 }
 
 /* Over all shards what is held is what was made, wherever it is on its way. */

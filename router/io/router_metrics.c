@@ -46,6 +46,7 @@ struct router_metrics {
     struct token_reader tokens[SESSION_GUARD_REASONS];
     struct http_refusal_reader http_refusals[HTTP_REFUSED_COUNT];
     const struct node_links *links;
+    const struct consumer_watch *consumers;
     struct counter *requests[METHOD_ID_MAX + 1][CODES_MAX]; /* Made when first seen. */
     struct histogram *latency[METHOD_ID_MAX + 1];
 };
@@ -230,6 +231,19 @@ static struct player_keys_stats player_keys_now(const struct router_metrics *met
                                         : (struct player_keys_stats){ 0 };
 }
 
+static struct consumer_lag consumers_now(const struct router_metrics *metrics)
+{
+    return metrics->consumers != NULL ? consumer_watch_lag(metrics->consumers)
+                                      : (struct consumer_lag){ 0 };
+}
+
+static double consumer_ratio(const struct router_metrics *metrics)
+{
+    const struct consumer_lag lag = consumers_now(metrics);
+
+    return consumer_lag_ratio(&lag);
+}
+
 static double read_http_refused(void *context)
 {
     const struct http_refusal_reader *reader = context;
@@ -250,6 +264,12 @@ static double read_http_refused(void *context)
       "Events told by streams.")                                                                   \
     X(counter, event_gaps_total,            metrics->options.router->event_gaps,                   \
       "Gaps told by streams: events that were gone, or could not be read.")                        \
+    X(gauge,   event_consumers,             consumers_now(metrics).consumers,                      \
+      "Consumers of events in the cluster.")                                                       \
+    X(gauge,   event_consumer_lag_seconds,  (double)consumers_now(metrics).lag_ms / 1e3,           \
+      "How far back the consumer of events stands that is furthest behind.")                       \
+    X(gauge,   event_consumer_retention_ratio, consumer_ratio(metrics),                            \
+      "That, of the time for which events are kept: at 1 the consumer loses events.")              \
     X(gauge,   links_ready,                 metrics->links ? node_links_ready(metrics->links) : 0, \
       "Nodes with a working link.")                                                                \
     X(gauge,   nodes_known,                 metrics->links ? node_links_count(metrics->links) : 0, \
@@ -432,6 +452,12 @@ void router_metrics_watch_players(struct router_metrics *metrics, const struct p
 {
     metrics->players = players;
     metrics->player_keys = keys;
+}
+
+void router_metrics_watch_consumers(struct router_metrics *metrics,
+                                    const struct consumer_watch *consumers)
+{
+    metrics->consumers = consumers;
 }
 
 void router_metrics_watch_links(struct router_metrics *metrics, const struct node_links *links)

@@ -6,6 +6,7 @@
 
 #include "router/io/node_links.h"
 #include "router/io/public_door.h"
+#include "router/rpc/consumer_watch.h"
 #include "router/rpc/router.h"
 #include "runtime/metrics/metrics.h"
 
@@ -27,6 +28,8 @@ void router_metrics_watch_door(struct router_metrics *metrics, const struct publ
 void router_metrics_watch_players(struct router_metrics *metrics, const struct player_gate *players,
                                   const struct player_keys *keys);
 void router_metrics_watch_links(struct router_metrics *metrics, const struct node_links *links);
+void router_metrics_watch_consumers(struct router_metrics *metrics,
+                                    const struct consumer_watch *consumers);
 
 /* struct router_observer's `finished`, with a router_metrics as its context. */
 void router_metrics_finished(void *context, const struct request *request,

@@ -55,6 +55,7 @@ struct router_process {
     struct servers *servers;
     struct caller *caller;
     struct router router;
+    struct consumer_watch *consumers;
     struct budget answers;
     struct loop_timer trim_timer;
     uint64_t trimmed_at_bytes; /* Sent to callers when the heap was trimmed last. */
@@ -259,6 +260,7 @@ static err open_links(struct router_process *process, const struct cluster_recor
                                             .log = process->log,
                                             .map = map_feed_map(process->feed) });
     router_metrics_watch_links(process->router_metrics, process->links);
+    consumer_watch_start(process->consumers);
     return ERR_OK;
 }
 
@@ -482,6 +484,8 @@ static void make_dispatcher(struct router_process *process)
     router.caller = process->caller;
     router.servers = process->servers;
     router_init(&process->router, &router);
+    process->consumers = consumer_watch_new(&process->router);
+    router_metrics_watch_consumers(process->router_metrics, process->consumers);
     process->native = native_door_new(&(struct native_door_options){
         .loop = process->loop,
         .log = process->log,
@@ -686,6 +690,8 @@ void router_process_free(struct router_process *process)
         native_door_cancel(process->native);
     }
     servers_free(process->servers);
+    router_metrics_watch_consumers(process->router_metrics, NULL);
+    consumer_watch_free(process->consumers);
     caller_free(process->caller);
     key_feed_free(process->keys);
     token_feed_free(process->tokens);

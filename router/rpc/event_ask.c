@@ -67,11 +67,28 @@ static err check_entity(const struct event_ask *ask, struct arena *arena,
     return ERR_OK;
 }
 
+/* A consumer's filters were given when it was made. */
+static err check_alone(const struct event_ask *ask, struct arena *arena,
+                       Holdfast__V1__ErrorDetail *ret_detail)
+{
+    const char *field = ask->kind_count > 0             ? "kinds"
+                        : ask->entity_prefix[0] != '\0' ? "entity_prefix"
+                        : ask->entity[0] != '\0'        ? "entity"
+                                                        : NULL;
+
+    if (field == NULL)
+        return ERR_OK;
+    return refuse(arena, field, "empty where a consumer is named", slice_from_text(ask->consumer),
+                  ret_detail);
+}
+
 err event_ask_check(const struct event_ask *ask, struct arena *arena,
                     Holdfast__V1__ErrorDetail *ret_detail)
 {
     size_t prefix = strlen(ask->entity_prefix);
 
+    if (ask->consumer[0] != '\0')
+        return check_alone(ask, arena, ret_detail);
     if (ask->kind_count > KINDS_MAX)
         return refuse_number(arena, "kinds", "at most 16", ask->kind_count, ret_detail);
     for (size_t i = 0; i < ask->kind_count; i++) {
@@ -106,9 +123,10 @@ struct slice event_ask_encode(const struct event_ask *ask, uint32_t shard, uint3
     request.entity = text_lend(ask->entity);
     request.limit = limit;
     if (known->any) {
+        request.passed = known->passed;
         request.life = known->life;
         request.after =
-            (ProtobufCBinaryData){ EVENT_PLACE_BYTES, (uint8_t *)(uintptr_t)known->place };
+            (ProtobufCBinaryData){ EVENT_CURSOR_PLACE_BYTES, (uint8_t *)(uintptr_t)known->place };
     }
     size_t size = holdfast__internal__v1__list_shard_events_request__get_packed_size(&request);
     uint8_t *body = arena_alloc(arena, size + 1);
@@ -119,12 +137,13 @@ struct slice event_ask_encode(const struct event_ask *ask, uint32_t shard, uint3
 /* What can be carried on with: places as they must be. */
 static bool is_sound(const shard_page *said)
 {
-    uint8_t place[EVENT_PLACE_BYTES];
-    bool sound = said->next.len == EVENT_PLACE_BYTES;
+    uint8_t place[EVENT_CURSOR_PLACE_BYTES];
+    bool sound = said->next.len == EVENT_CURSOR_PLACE_BYTES;
 
+    sound &= said->n_event_passed == 0 || said->n_event_passed == said->n_events;
     for (size_t i = 0; i < said->n_events && sound; i++)
-        sound =
-            hex_parse(slice_from_text(said->events[i]->seq), EVENT_PLACE_BYTES, place) == ERR_OK;
+        sound = hex_parse(slice_from_text(said->events[i]->seq), EVENT_CURSOR_PLACE_BYTES, place) ==
+                ERR_OK;
     return sound;
 }
 
@@ -143,12 +162,38 @@ const shard_page *event_ask_decode(struct slice body, struct arena *arena)
 
 void event_ask_advance(const shard_page *said, size_t count, struct event_known *known)
 {
+    uint64_t passed_ms = said->passed_ms;
+
     CHECK(count <= said->n_events);
+    if (!known->any || known->life != said->life)
+        known->passed_ms = 0;
     known->any = true;
     known->life = said->life;
-    if (count == said->n_events)
-        memcpy(known->place, said->next.data, EVENT_PLACE_BYTES);
-    else if (count > 0)
-        CHECK(hex_parse(slice_from_text(said->events[count - 1]->seq), EVENT_PLACE_BYTES,
-                        known->place) == ERR_OK);
+    if (count == said->n_events) {
+        memcpy(known->place, said->next.data, EVENT_CURSOR_PLACE_BYTES);
+        known->passed = said->passed;
+    } else if (count > 0) {
+        const Holdfast__V1__Event *last = said->events[count - 1];
+        CHECK(hex_parse(slice_from_text(last->seq), EVENT_CURSOR_PLACE_BYTES, known->place) ==
+              ERR_OK);
+        known->passed = said->n_event_passed > 0 ? said->event_passed[count - 1] : 0;
+        passed_ms = (uint64_t)last->at_ms;
+    } else {
+        return;
+    }
+    if (passed_ms > known->passed_ms)
+        known->passed_ms = passed_ms;
+}
+
+Holdfast__V1__EventGap *event_ask_gap(const shard_page *said, uint32_t shard, struct arena *arena)
+{
+    Holdfast__V1__EventGap *gap = arena_alloc(arena, sizeof *gap);
+
+    holdfast__v1__event_gap__init(gap);
+    gap->shard = shard;
+    if (said->_lost_case == HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_RESPONSE___LOST_LOST) {
+        gap->_lost_case = HOLDFAST__V1__EVENT_GAP___LOST_LOST;
+        gap->lost = said->lost;
+    }
+    return gap;
 }

@@ -7,7 +7,7 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/events.pb-c.h"
-#include "router/core/event_cursor.h"
+#include "router/core/event_cursor_text.h"
 
 #define EVENT_ASK_ALL_SHARDS UINT32_MAX
 
@@ -16,6 +16,7 @@ struct event_ask {
     const Holdfast__V1__EventKind *kinds;
     size_t kind_count;
     const char *entity_prefix, *entity; /* Empty: of all. */
+    const char *consumer;               /* Whose filters hold in place of these; empty: none. */
 };
 
 /* ERR_INVALID: *ret_detail names the field, with texts in the arena. */
@@ -33,5 +34,8 @@ const Holdfast__Internal__V1__ListShardEventsResponse *event_ask_decode(struct s
 /* Takes the first `count` events of an answer for known, or all that it says if that is all. */
 void event_ask_advance(const Holdfast__Internal__V1__ListShardEventsResponse *said, size_t count,
                        struct event_known *known);
+/* What a reader is told of an answer with a gap, in the arena. */
+Holdfast__V1__EventGap *event_ask_gap(const Holdfast__Internal__V1__ListShardEventsResponse *said,
+                                      uint32_t shard, struct arena *arena);
 
 #endif

@@ -11,7 +11,7 @@
 #include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "router/rpc/caller.h"
-#include "router/rpc/event_ask.h"
+#include "router/rpc/event_consumer.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/router_state.h"
 
@@ -36,6 +36,7 @@ struct poll_part {
 struct poll {
     struct request *request;
     struct event_ask ask;
+    struct event_consumer_wish wish; /* Where it begins. */
     uint32_t page_size;
     uint32_t each; /* Events that one shard is asked for. */
     struct event_cursor cursor;
@@ -71,15 +72,6 @@ static void on_cancel(struct request *request)
 }
 
 /* ---- the answer ---- */
-static void gap_add(struct poll *poll, uint32_t shard)
-{
-    Holdfast__V1__EventGap *gap = arena_alloc(poll->request->arena, sizeof *gap);
-
-    holdfast__v1__event_gap__init(gap);
-    gap->shard = shard;
-    poll->response.gaps[poll->response.n_gaps++] = gap;
-}
-
 /* Takes what there is room for. False: some of it must wait. */
 static bool shard_take(struct poll *poll, uint32_t shard)
 {
@@ -95,9 +87,34 @@ static bool shard_take(struct poll *poll, uint32_t shard)
         response->events[response->n_events++] = said->events[i];
     event_ask_advance(said, count, known);
     if (said->gap)
-        gap_add(poll, shard);
+        response->gaps[response->n_gaps++] = event_ask_gap(said, shard, poll->request->arena);
     response->more |= said->more;
     return count == said->n_events;
+}
+
+/* Before the page is put together: how far behind the place is where it begins. */
+static void tell_lag(struct poll *poll)
+{
+    Holdfast__V1__EventLag *lag = arena_alloc(poll->request->arena, sizeof *lag);
+    bool counted = true;
+
+    holdfast__v1__event_lag__init(lag);
+    for (uint32_t i = poll->first_shard; i <= poll->last_shard; i++) {
+        const shard_page *said = poll->parts[i].said;
+        if (said == NULL)
+            continue;
+        if (said->first_ms > 0 && said->now_ms > said->first_ms &&
+            said->now_ms - said->first_ms > lag->oldest_age_ms)
+            lag->oldest_age_ms = said->now_ms - said->first_ms;
+        counted &= said->begin > 0;
+        lag->events += said->last > said->begin ? said->last - said->begin : 0;
+    }
+    if (counted)
+        lag->_events_case = HOLDFAST__V1__EVENT_LAG___EVENTS_EVENTS;
+    else
+        lag->events = 0;
+    poll->response.lag = lag;
+    poll->response.consumer_version = poll->wish.version;
 }
 
 static void reply(struct poll *poll)
@@ -108,6 +125,8 @@ static void reply(struct poll *poll)
     uint32_t first = poll->cursor.turn;
     bool all = true;
 
+    if (poll->ask.consumer[0] != '\0')
+        tell_lag(poll);
     response->events = arena_alloc(arena, poll->page_size * sizeof *response->events);
     response->gaps = arena_alloc(arena, shards * sizeof *response->gaps);
     response->unreachable_shards =
@@ -216,10 +235,13 @@ static err check(struct poll *poll, uint32_t page_size, Holdfast__V1__ErrorDetai
     return ERR_INVALID;
 }
 
-static void begin(struct poll *poll, uint32_t page_size)
+/* Whose cursor is known. */
+static void begin(void *user)
 {
+    struct poll *poll = user;
     struct request *request = poll->request;
     uint32_t shard_count = poll->cursor.shard_count;
+    uint32_t page_size = poll->page_size;
     uint32_t only = event_ask_shard(&poll->ask, shard_count);
     bool all = only == EVENT_ASK_ALL_SHARDS;
 
@@ -246,15 +268,21 @@ void event_poll_handle(struct request *request)
 
     poll->request = request;
     poll->ask = (struct event_ask){ message->kinds, message->n_kinds, message->entity_prefix,
-                                    message->entity };
+                                    message->entity, message->consumer };
+    poll->page_size = message->page_size;
+    poll->wish = (struct event_consumer_wish){
+        .request = request,
+        .ask = &poll->ask,
+        .cursor = slice_from_text(message->cursor),
+        .cursor_read = &poll->cursor,
+        .done = begin,
+        .user = poll,
+    };
     if (check(poll, message->page_size, &detail) != ERR_OK) {
         request_fail(request, &detail);
     } else if (shard_count == 0) {
         request_fail_text(request, CODE(UNAVAILABLE), "the router does not know the cluster yet");
-    } else if (event_cursor_parse(slice_from_text(message->cursor), shard_count, request->arena,
-                                  &poll->cursor, &detail) != ERR_OK) {
-        request_fail(request, &detail);
     } else {
-        begin(poll, message->page_size);
+        event_consumer_begin(&poll->wish);
     }
 }

@@ -12,7 +12,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/events.pb-c.h"
 #include "idl/error_code.h"
-#include "router/core/event_cursor.h"
+#include "router/core/event_cursor_text.h"
 #include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
@@ -107,26 +107,26 @@ static void shard_says(struct fixture *f, uint32_t shard, uint8_t known, struct 
     Holdfast__Internal__V1__ListShardEventsResponse answer =
         HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_RESPONSE__INIT;
     Holdfast__V1__Event events[EVENTS_MAX], *list[EVENTS_MAX];
-    char seqs[EVENTS_MAX][2 * EVENT_PLACE_BYTES + 1];
-    uint8_t place[EVENT_PLACE_BYTES] = { 0 };
+    char seqs[EVENTS_MAX][2 * EVENT_CURSOR_PLACE_BYTES + 1];
+    uint8_t place[EVENT_CURSOR_PLACE_BYTES] = { 0 };
     uint8_t bytes[2048];
 
     Holdfast__Internal__V1__ListShardEventsRequest *asked = NULL;
     uint32_t call = call_of(f, shard, &asked);
-    assert_int_equal(asked->after.len, known > 0 ? EVENT_PLACE_BYTES : 0);
-    assert_int_equal(known > 0 ? asked->after.data[EVENT_PLACE_BYTES - 1] : 0, known);
+    assert_int_equal(asked->after.len, known > 0 ? EVENT_CURSOR_PLACE_BYTES : 0);
+    assert_int_equal(known > 0 ? asked->after.data[EVENT_CURSOR_PLACE_BYTES - 1] : 0, known);
     assert_int_equal(asked->life, known > 0 ? LIFE : 0);
     holdfast__internal__v1__list_shard_events_request__free_unpacked(asked, NULL);
     for (uint8_t i = said.first; i <= said.last && said.last > 0; i++) {
         size_t at = answer.n_events++;
         holdfast__v1__event__init(&events[at]);
-        place[EVENT_PLACE_BYTES - 1] = i;
+        place[EVENT_CURSOR_PLACE_BYTES - 1] = i;
         hex_print(place, sizeof place, seqs[at]);
         events[at].seq = seqs[at];
         events[at].shard = shard;
         list[at] = &events[at];
     }
-    place[EVENT_PLACE_BYTES - 1] = said.last > 0 ? said.last : known;
+    place[EVENT_CURSOR_PLACE_BYTES - 1] = said.last > 0 ? said.last : known;
     answer.events = list;
     answer.life = LIFE;
     answer.next = (ProtobufCBinaryData){ sizeof place, place };

@@ -11,7 +11,7 @@
 #include "idl/error_code.h"
 #include "router/core/refusal.h"
 #include "router/rpc/caller.h"
-#include "router/rpc/event_ask.h"
+#include "router/rpc/event_consumer.h"
 #include "router/rpc/event_feed.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/router_state.h"
@@ -55,6 +55,7 @@ struct event_subscriber {
     struct request *request;
     struct event_subscriber *next, *previous;
     struct event_ask ask;
+    struct event_consumer_wish wish; /* Where it begins. */
     struct event_cursor cursor;
     struct subscribed_shard *shards;
     uint32_t first_shard, last_shard; /* Those that are followed. */
@@ -156,6 +157,7 @@ static void message_send(struct event_subscriber *s)
             response->unreachable_shards[response->n_unreachable_shards++] = i;
     }
     response->next_cursor = event_cursor_print(&s->cursor, &s->arena);
+    response->consumer_version = s->wish.version;
     router->events_streamed += response->n_events;
     router->event_gaps += response->n_gaps;
     s->blocked = !request_stream_send(s->request, &response->base);
@@ -177,16 +179,13 @@ static bool has_room(const struct event_subscriber *s)
     return s->response.n_events + (s->open + 1) * ASK_EVENTS <= EVENTS_MAX && s->bytes < BYTES_MAX;
 }
 
-static void gap_add(struct event_subscriber *s, uint32_t shard)
+static void gap_add(struct event_subscriber *s, uint32_t shard, const shard_page *said)
 {
     for (size_t i = 0; i < s->response.n_gaps; i++) {
         if (s->response.gaps[i]->shard == shard)
             return;
     }
-    Holdfast__V1__EventGap *gap = arena_alloc(&s->arena, sizeof *gap);
-    holdfast__v1__event_gap__init(gap);
-    gap->shard = shard;
-    s->response.gaps[s->response.n_gaps++] = gap;
+    s->response.gaps[s->response.n_gaps++] = event_ask_gap(said, shard, &s->arena);
 }
 
 /* ---- shards ---- */
@@ -224,7 +223,7 @@ static void shard_said(struct event_subscriber *s, uint32_t shard, const shard_p
     for (size_t i = 0; i < said->n_events; i++)
         response->events[response->n_events++] = said->events[i];
     if (said->gap)
-        gap_add(s, shard);
+        gap_add(s, shard, said);
     event_ask_advance(said, said->n_events, &s->cursor.known[shard]);
     if (said->more)
         want(s, shard, now_ms(s));
@@ -463,17 +462,24 @@ static err check(struct request *request, struct event_subscriber *s,
                      "the router does not know the cluster yet");
         return ERR_UNAVAILABLE;
     }
-    return event_cursor_parse(slice_from_text(message->cursor), shard_count, request->arena,
-                              &s->cursor, ret_detail);
+    return ERR_OK;
 }
 
-static void begin(struct event_subscriber *s, uint32_t heartbeat_ms)
+/* Whose cursor is known. Streams that were opened meanwhile count. */
+static void begin(void *user)
 {
+    struct event_subscriber *s = user;
+    uint32_t heartbeat_ms = s->heartbeat_ms;
+    Holdfast__V1__ErrorDetail detail;
     struct request *request = s->request;
     struct router *router = request->router;
     uint32_t only = event_ask_shard(&s->ask, s->cursor.shard_count);
     bool all = only == EVENT_ASK_ALL_SHARDS;
 
+    if (check_places(request, &detail) != ERR_OK) {
+        request_fail(request, &detail);
+        return;
+    }
     s->first_shard = all ? 0 : only;
     s->last_shard = all ? s->cursor.shard_count - 1 : only;
     s->shards = arena_zalloc(request->arena, s->cursor.shard_count * sizeof *s->shards);
@@ -503,9 +509,18 @@ void event_subscribe_handle(struct request *request)
 
     s->request = request;
     s->ask = (struct event_ask){ message->kinds, message->n_kinds, message->entity_prefix,
-                                 message->entity };
+                                 message->entity, message->consumer };
+    s->heartbeat_ms = message->heartbeat_ms;
+    s->wish = (struct event_consumer_wish){
+        .request = request,
+        .ask = &s->ask,
+        .cursor = slice_from_text(message->cursor),
+        .cursor_read = &s->cursor,
+        .done = begin,
+        .user = s,
+    };
     if (check(request, s, &detail) == ERR_OK)
-        begin(s, message->heartbeat_ms);
+        event_consumer_begin(&s->wish);
     else
         request_fail(request, &detail);
 }

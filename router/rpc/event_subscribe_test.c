@@ -12,7 +12,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/events.pb-c.h"
 #include "idl/error_code.h"
-#include "router/core/event_cursor.h"
+#include "router/core/event_cursor_text.h"
 #include "router/rpc/plain_router.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
@@ -24,7 +24,7 @@
 #define PATIENCE  60000u /* A bound only. */
 #define STREAMS   65u
 #define TOLD_MAX  64u
-#define PLACE_END (EVENT_PLACE_BYTES - 1)
+#define PLACE_END (EVENT_CURSOR_PLACE_BYTES - 1)
 
 struct stream {
     struct plain_ask ask; /* First: it is the origin of the request. */
@@ -52,7 +52,7 @@ static bool stream_send(struct request *request, const ProtobufCMessage *message
     assert_int_equal(stream->ask.answers, 0);
     stream->messages++;
     for (size_t i = 0; i < said->n_events; i++) {
-        uint8_t place[EVENT_PLACE_BYTES];
+        uint8_t place[EVENT_CURSOR_PLACE_BYTES];
         assert_in_range(stream->events, 0, TOLD_MAX - 1);
         assert_int_equal(hex_parse(slice_from_text(said->events[i]->seq), sizeof place, place),
                          ERR_OK);
@@ -198,8 +198,8 @@ static void shard_says(struct fixture *f, uint32_t shard, uint8_t known, struct 
     Holdfast__Internal__V1__ListShardEventsResponse answer =
         HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_RESPONSE__INIT;
     Holdfast__V1__Event events[8], *list[8];
-    char seqs[8][2 * EVENT_PLACE_BYTES + 1];
-    uint8_t place[EVENT_PLACE_BYTES] = { 0 };
+    char seqs[8][2 * EVENT_CURSOR_PLACE_BYTES + 1];
+    uint8_t place[EVENT_CURSOR_PLACE_BYTES] = { 0 };
     uint8_t bytes[2048];
 
     f->shard = shard;

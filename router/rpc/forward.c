@@ -4,11 +4,13 @@
 
 #include "holdfast/v1/session.pb-c.h"
 #include "router/core/refusal.h"
+#include "router/rpc/event_consumer.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/operation_tell.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/cluster/caller_name.h"
+#include "runtime/cluster/placement.h"
 
 static struct slice encode_in_arena(struct arena *arena, const ProtobufCMessage *message)
 {
@@ -51,13 +53,19 @@ static err take_turn(struct request *request, const struct route_entity *entity,
     return ERR_FULL;
 }
 
-/* Of requests that name a system: who asks stands behind them, be it nothing, since the last such
- * field counts, and a caller may have written one. */
+/* A consumer of events tells who committed last. */
+static bool keeps_caller(const struct method_info *method)
+{
+    return method->id == METHOD_CREATE_CONSUMER || method->id == METHOD_COMMIT_CONSUMER;
+}
+
+/* Of requests that name a system, or a consumer: who asks stands behind them, be it nothing, since
+ * the last such field counts, and a caller may have written one. */
 static void encode(struct request *request, const struct forward_message *message,
                    struct caller_call *call)
 {
     call->called = (struct slice){ 0 };
-    if (!request->as_system) {
+    if (!request->as_system && !keeps_caller(request->method)) {
         call->body = message->encoded.size > 0 ? message->encoded
                                                : encode_in_arena(request->arena, message->message);
         return;
@@ -198,13 +206,19 @@ void forward_handle(struct request *request)
     forward_as(request, request->method);
 }
 
-/* Field 1 of its request is `shard`. */
-static uint32_t shard_named(const ProtobufCMessage *message)
+/* Field 1 of its request is `shard`, or a consumer of events that lives there. */
+static uint32_t shard_named(const struct request *request, uint32_t shard_count)
 {
+    const ProtobufCMessage *message = request->message;
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(message->descriptor, 1);
     uint32_t shard;
 
+    if (field != NULL && strcmp(field->name, "consumer") == 0) {
+        char *name;
+        memcpy(&name, (const uint8_t *)message + field->offset, sizeof name);
+        return shard_of_entity(event_consumer_entity(name, request->arena), shard_count);
+    }
     CHECK(field != NULL && field->type == PROTOBUF_C_TYPE_UINT32);
     memcpy(&shard, (const uint8_t *)message + field->offset, sizeof shard);
     return shard;
@@ -214,13 +228,14 @@ void forward_shard_handle(struct request *request)
 {
     struct caller_call *call = arena_alloc(request->arena, sizeof *call);
     uint32_t shard_count = shard_map_shard_count(request->router->options.map);
-    uint32_t shard = shard_named(request->message);
+    struct forward_message message = { .message = request->message, .encoded = request->encoded };
 
     if (shard_count == 0) {
         request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
                           "the router does not know the cluster yet; nothing was done");
         return;
     }
+    uint32_t shard = shard_named(request, shard_count);
     if (shard >= shard_count) {
         Holdfast__V1__ErrorDetail detail;
         refusal_make_shard(request->arena, &detail, "shard", shard, shard_count);
@@ -234,8 +249,7 @@ void forward_shard_handle(struct request *request)
         .deadline_ms = request->answer_by_ms,
         .trace = request->trace.trace_id,
         .started_ns = request->started_ns,
-        .body = request->encoded.size > 0 ? request->encoded
-                                          : encode_in_arena(request->arena, request->message),
     };
+    encode(request, &message, call);
     forward_start(request, call);
 }

@@ -614,6 +614,32 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", COUNTERS + "BatchGetCounters", {"targetIds": ["pong"], "counter": "none"})
         self.gives("NOT_FOUND", COUNTERS + "GetCounterTop", {"counter": "none"})
 
+    def test_d_consumers(self):
+        service, op_id = "EventService/", uuid7()
+
+        def call(method, **more):
+            return service + method, {"consumer": "errors", "opId": op_id} | more
+        made = self.client.call(*call("CreateConsumer"))["consumer"]
+        self.gives("VERSION_CONFLICT", *call("CreateConsumer", opId=uuid7()))
+        self.gives("OPERATION_ID_MISMATCH", *call("CreateConsumer", entityPrefix="player:"))
+        cursor = self.client.call(service + "Poll", {"consumer": "errors", "pageSize": 1000})["nextCursor"]
+        commit = {"cursor": cursor, "version": made["version"]}
+        self.gives("OPERATION_ID_MISMATCH", *call("CommitConsumer", **commit))
+        self.gives("VERSION_CONFLICT", *call("CommitConsumer", **commit | {"opId": uuid7(), "version": 1 << 40}))
+        self.gives("NOT_FOUND", *call("CommitConsumer", **commit, consumer="none"))
+        for method in ("GetConsumer", "Poll"):
+            self.gives("NOT_FOUND", service + method, {"consumer": "none"})
+        done = self.client.call(service + "CommitConsumer", {"consumer": "errors", "opId": uuid7()} | commit)["consumer"]
+        begin = self.client.call(service + "Poll", {"pageSize": 1})["nextCursor"]
+        self.gives("OUT_OF_RANGE", *call("CommitConsumer", opId=uuid7(), version=done["version"], cursor=begin))
+        self.gives("VERSION_CONFLICT", service + "DeleteConsumer", {"consumer": "errors", "version": 1 << 40})
+        shards, full = self.client.call("AdminService/GetCluster", {})["shardCount"], None
+        for number in range(shards * 64 + 1):
+            full = self.outcome(*call("CreateConsumer", consumer=f"full-{number}", opId=uuid7()), 30000)
+            if full is not None:
+                break
+        self.assertEqual(full, "CAPACITY_FULL")
+
     def test_d_backups(self):
         self.client.grant(self.player, 1)
         self.gives("VERSION_CONFLICT", "BackupService/ArmBackup", {"shard": 0})
@@ -662,7 +688,8 @@ class Errors(ClusterTest):
             writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN, "reason": "test"} | more
         for method, route in ROUTES.items():
             if route == "SHARD_WRITE" and method in api.PROMISED:
-                writes[method] = {"shard": 0}
+                named = method.endswith("Consumer")
+                writes[method] = {"consumer": "unheard", "opId": uuid7()} if named else {"shard": 0}
         for verb, more in (("Put", {"body": {"counter": {"maxValue": 5}}}), ("Rollback", {"version": 1}),
                            ("Delete", {})):
             writes[f"DefinitionService/{verb}Definition"] = unheard | more

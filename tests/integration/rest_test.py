@@ -288,6 +288,18 @@ class Rest(ClusterTest):
         wait_for("the top list", lambda: self.route("GetCounterTop", plays)[2].get("entries") == top)
         self.assertEqual(self.good("GetCounterTop", plays, query={"limit": "1", "window": "7d"})["entries"], top[:1])
 
+    def test_1_consumers(self):
+        place = {"consumer": "rest.index"}
+        made = self.good("CreateConsumer", place, {"kinds": ["ledger"]}, headers={"idempotency-key": uuid7()})["consumer"]
+        self.assertEqual((made["name"], made["kinds"]), ("rest.index", ["ledger"]))
+        page = self.good("Poll", query={"consumer": "rest.index"})
+        self.good("CommitConsumer", place, {"opId": uuid7(), "version": page["consumerVersion"],
+                                            "cursor": page["nextCursor"]})
+        self.assertEqual(self.good("GetConsumer", place)["consumer"]["cursor"], page["nextCursor"])
+        self.good("ListConsumers", {"shard": 0})
+        self.assertTrue(self.good("DeleteConsumer", place)["deleted"])
+        self.bad(404, "consumer", self.route("GetConsumer", place))
+
     def test_1_what_operators_call(self):
         ada = self.player(1)
         for operation in ("GetServiceInfo", "ListProcesses", "ListShards", "ListServers", "ListIncidents", "GetLoad",

@@ -57,11 +57,12 @@ void event_wish_of(const struct sim *sim, const struct sim_op *op, struct event_
     if (op->mode == 0 || shard == NULL || op->mode > shard->count)
         return;
     ret_wish->has_after = true;
+    ret_wish->passed = op->others[1] % 2 == 0 ? op->mode + 1u : 0;
     event_place_print(&shard->seen[op->mode - 1].place, ret_wish->after);
 }
 
 /* A place that some answer has told before: readers know no other. */
-static uint32_t choose_place(struct sim *sim, uint32_t shard)
+uint32_t event_choose_place(struct sim *sim, uint32_t shard)
 {
     const struct shard_events *events = &events_of(sim)->shards[shard];
     uint32_t known = events->count;
@@ -79,7 +80,7 @@ void event_act(struct sim *sim, uint32_t server)
     uint32_t shard = (uint32_t)sim_between(sim, 0, sim->shard_count - 1);
     struct sim_op *op = op_new(sim, server, shard, METHOD_LIST_SHARD_EVENTS);
 
-    op->mode = choose_place(sim, shard);
+    op->mode = event_choose_place(sim, shard);
     op->twist = (uint32_t)sim_between(sim, 0, 999);
     op->amount = (uint32_t)sim_between(sim, 0, 999);
     op->others[1] = (uint32_t)sim_between(sim, 0, 999);

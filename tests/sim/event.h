@@ -20,6 +20,7 @@ void event_check(struct change *c);
 struct event_wish {
     uint8_t after[20];
     bool has_after;
+    uint64_t passed; /* How many events that and those before it are, and 1; 0: it does not say. */
     bool ledgers, sessions; /* Of these kinds alone. */
     const char *prefix;
     const char *entity; /* Of it alone; empty: of all. */
@@ -27,6 +28,8 @@ struct event_wish {
 };
 void event_wish_of(const struct sim *sim, const struct sim_op *op, struct event_wish *ret_wish);
 void event_told(const struct told *t);
+/* A place that some answer has told: of so many events the last. 0: none. */
+uint32_t event_choose_place(struct sim *sim, uint32_t shard);
 void event_free_all(struct sim *sim);
 
 #endif

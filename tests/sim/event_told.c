@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
+#include "node/core/handler/event.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/hex.h"
@@ -143,6 +144,59 @@ static void check_page(const struct told *t, struct event_place known, uint64_t 
         told_fail(t, "more events than asked for", response->n_events, request->limit);
 }
 
+static uint32_t count_up_to(const struct shard_events *shard, uint64_t index,
+                            const struct event_place *place)
+{
+    uint32_t count = 0;
+
+    while (count < shard->count && shard->seen[count].index <= index &&
+           (place == NULL || event_place_compare(&shard->seen[count].place, place) <= 0))
+        count++;
+    return count;
+}
+
+static uint32_t gone_by(const struct shard_events *shard, uint64_t index)
+{
+    uint32_t gone = 0;
+
+    while (gone < shard->gone && shard->seen[gone].gone_index <= index)
+        gone++;
+    return gone;
+}
+
+/* Which of the shard's events these are, and how many a reader who counts has lost. */
+static void check_counts(const struct told *t, uint64_t index, bool gap)
+{
+    const struct shard_events *shard = &events_of(t->sim)->shards[t->call->shard];
+    const list_request *request = (const void *)t->request;
+    const list_response *response = (const void *)t->response;
+    uint64_t known = request->after.len > 0 && !gap ? request->passed : gone_by(shard, index) + 1u;
+    bool tells_lost =
+        response->_lost_case == HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_RESPONSE___LOST_LOST;
+    struct event_place next;
+
+    /* A replica that has applied no START of version 9 yet does not count, and has no events. */
+    if (applier_meta(t->shard->applier)->apply_version < CONSUMER_APPLY_VERSION ||
+        (response->last == 0 && count_up_to(shard, index, NULL) == 0))
+        return;
+    CHECK(event_place_parse((struct slice){ response->next.data, response->next.len }, &next) ==
+          ERR_OK);
+    uint64_t up_to = count_up_to(shard, index, &next) + 1u;
+    if (response->last != count_up_to(shard, index, NULL) + 1u)
+        told_fail(t, "how many events there were", response->last,
+                  count_up_to(shard, index, NULL) + 1u);
+    else if (response->begin != known)
+        told_fail(t, "how many events were before the page", response->begin, known);
+    else if ((known > 0 || !response->more) && response->passed != up_to)
+        told_fail(t, "how many events are passed", response->passed, up_to);
+    else if (tells_lost != (gap && request->passed > 0))
+        told_fail(t, "whether it is known what was lost", tells_lost, !tells_lost);
+    else if (tells_lost && response->lost != gone_by(shard, index) + 1u - request->passed)
+        told_fail(t, "how many events were lost", response->lost,
+                  gone_by(shard, index) + 1u - request->passed);
+    t->sim->counts.events_lost += tells_lost && response->lost > 0;
+}
+
 void event_told(const struct told *t)
 {
     const list_request *request = (const void *)t->request;
@@ -159,6 +213,8 @@ void event_told(const struct told *t)
     if ((response->gap != 0) != gap)
         told_fail(t, "whether events are missing", response->gap != 0, gap);
     check_page(t, known, index);
+    if (t->sim->failure[0] == '\0')
+        check_counts(t, index, gap);
     if (index > shard->told_index)
         shard->told_index = index;
     t->sim->counts.events_told += response->n_events;

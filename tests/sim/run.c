@@ -8,6 +8,7 @@
 #include "runtime/base/check.h"
 #include "node/core/favorite/hours.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/consumer.h"
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/rebuild.h"
@@ -107,6 +108,7 @@ void sim_free(struct sim *sim)
     }
     oracle_free(sim->oracle);
     definition_free_all(sim);
+    consumer_free_all(sim);
     event_free_all(sim);
     top_free_all(sim);
     favorite_free_all(sim);

@@ -6,6 +6,7 @@
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "tests/sim/consumer.h"
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/goods.h"
@@ -110,6 +111,14 @@ static void take_refused(struct sim *sim, struct sim_op *op, uint32_t code)
     }
 }
 
+/* op->player is a shard. */
+static bool op_is_of_shard(const struct sim_op *op)
+{
+    enum method_route route = method_find(op->method)->route;
+
+    return route == METHOD_SHARD || route == METHOD_SHARD_WRITE;
+}
+
 static void say_answer(const struct sim *sim, const struct sim_op *op, uint32_t code)
 {
     const char *method = strchr(method_find(op->method)->name, '/') + 1;
@@ -122,7 +131,7 @@ static void say_answer(const struct sim *sim, const struct sim_op *op, uint32_t 
             protobuf_c_enum_descriptor_get_value(&holdfast__v1__error_code__descriptor, (int)code)
                 ->name +
             strlen("ERROR_CODE_");
-    if (method_find(op->method)->route == METHOD_SHARD) /* op->player is a shard. */
+    if (op_is_of_shard(op))
         sim_say(sim, "server %u s%u %s: %s", op->server, op->player, method, answer);
     else
         sim_say(sim, "server %u s%u %s %s of p%u is told: %s", op->server,
@@ -131,8 +140,7 @@ static void say_answer(const struct sim *sim, const struct sim_op *op, uint32_t 
 
 static uint32_t shard_of_op(const struct sim *sim, const struct sim_op *op)
 {
-    return method_find(op->method)->route == METHOD_SHARD ? op->player
-                                                          : sim->player_shard[op->player];
+    return op_is_of_shard(op) ? op->player : sim->player_shard[op->player];
 }
 
 static void on_answer(struct sim *sim, const struct sim_event *event)
@@ -339,6 +347,7 @@ static void on_act(struct sim *sim, uint32_t server, const struct sim_event *eve
     act(sim, server);
     favorite_act(sim, server);
     event_act(sim, server);
+    consumer_act(sim, server);
     server_later(sim, server, sim_between(sim, 1, sim->act_ms),
                  (struct sim_event){ .kind = EV_ACT });
 }

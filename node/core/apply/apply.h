@@ -25,7 +25,8 @@
  * 7: partial counts know in which hours their edges were made; there are totals of targets; what is
  * kept of a target without edges goes once its home has logged that; what changes leaves events.
  * 8: rate rules hold; there are counters; a DEFINE keeps the rows of all rate rules and counters.
- * 9: counts of targets are computed again while they change.
+ * 9: counts of targets are computed again while they change, and an entry may change several; edges
+ * are flagged; there are consumers of events; a shard counts the events that it has trimmed.
  */
 #define APPLY_VERSION 9u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms

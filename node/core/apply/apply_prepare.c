@@ -190,7 +190,9 @@ static err prepare_caller(struct preparation *p, const struct method_info *metho
         return refuse_invalid(p->arena, p->refusal, "",
                               "a caller's name of at most 48 letters, digits, '.', '_', '-' or ':'",
                               "other bytes");
-    if (method->route == METHOD_MUTATION && version >= CALLER_APPLY_VERSION)
+    bool keeps = method->route == METHOD_MUTATION || method->id == METHOD_CREATE_CONSUMER ||
+                 method->id == METHOD_COMMIT_CONSUMER;
+    if (keeps && version >= CALLER_APPLY_VERSION)
         p->op.caller = caller;
     return ERR_OK;
 }

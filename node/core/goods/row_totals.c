@@ -297,6 +297,7 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_RANK:
     case TABLE_RECOUNT:
     case TABLE_EVENT:
+    case TABLE_CONSUMER:
     case TABLE_TIMER:
     case TABLE_META:
         break;

@@ -12,6 +12,8 @@
 
 /* Since which apply version there are events. */
 #define EVENT_APPLY_VERSION 7u
+/* Since which a shard counts those that it trims, and keeps consumers (node/core/consumer). */
+#define CONSUMER_APPLY_VERSION 9u
 
 /* That the ledger of context->player has the entry `seq`, which is written by this entry of the log
  * too, and never again: its row tells the rest (node/core/goods/ledger_event.h). Uses

@@ -107,7 +107,7 @@ bool event_row_is_lost(const struct event_row *row)
     return row->kind == HOLDFAST__V1__EVENT_KIND__EVENT_KIND_UNSPECIFIED;
 }
 
-static struct slice read_short(struct reader *reader, size_t size_max)
+struct slice row_read_short(struct reader *reader, size_t size_max)
 {
     size_t size = read_u8(reader);
 
@@ -123,13 +123,13 @@ err event_row_decode(struct slice value, struct event_row *ret_row)
 
     row.kind = (Holdfast__V1__EventKind)read_u8(&reader);
     row.at_ms = read_compact(&reader);
-    row.entity = read_short(&reader, EVENT_ENTITY_MAX);
+    row.entity = row_read_short(&reader, EVENT_ENTITY_MAX);
     if (is_of_ledger(&row)) {
         row.ledger_seq = read_compact(&reader);
         reader.bad |= row.ledger_seq == 0;
     } else {
         row.owner = read_compact(&reader);
-        row.op_id = read_short(&reader, OP_ID_BYTES_MAX);
+        row.op_id = row_read_short(&reader, OP_ID_BYTES_MAX);
         row.body = read_raw(&reader, reader_left(&reader));
     }
     if (!known || reader_finish(&reader) != ERR_OK)

@@ -36,6 +36,8 @@ void event_row_key(struct row_key *key, const struct event_place *place);
 /* ERR_CORRUPT: it is none. */
 NODISCARD err event_key_parse(struct slice key, struct event_place *ret_place);
 void event_row_encode(const struct event_row *row, struct buf *out);
+/* What buf_put_short wrote; a longer one makes the reader bad. */
+struct slice row_read_short(struct reader *reader, size_t size_max);
 /* Slices point into `value`. Of a kind that this program does not know the body is not looked at.
  * ERR_CORRUPT. */
 NODISCARD err event_row_decode(struct slice value, struct event_row *ret_row);

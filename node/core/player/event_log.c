@@ -47,5 +47,7 @@ void event_log_read(struct reader *reader, struct event_log *log)
     uint8_t unlearned = read_u8(reader);
     log->unlearned = unlearned != 0;
     log->written = 0;
+    log->removed = 0;
+    log->trimmed_count = 0;
     reader->bad |= unlearned > 1 || log->keep_ms == 0 || log->events_max == 0;
 }

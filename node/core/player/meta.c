@@ -6,8 +6,8 @@
 #include "runtime/base/check.h"
 
 #define META_VERSION 9u
-#define META_VERSION_WITHOUT_REVIEWS                                                               \
-    8u /* Written while there are none: apply version 8 reads it. */
+#define META_VERSION_8                                                                             \
+    8u /* Written while no edge is flagged and no event was trimmed under version 9. */
 #define META_VERSION_WITHOUT_EVENTS                                                                \
     7u                                 /* Written while there are none: apply version 6 reads it.  \
                                         */
@@ -149,10 +149,10 @@ static void read_policy(struct reader *reader, struct policy *policy)
 
 static uint8_t version_of(const struct meta *meta)
 {
-    if (meta->review_count > 0)
+    if (meta->review_count > 0 || meta->events.trimmed_count > 0)
         return META_VERSION;
     if (event_log_is_used(&meta->events))
-        return META_VERSION_WITHOUT_REVIEWS;
+        return META_VERSION_8;
     return meta->key_count > 0 ? META_VERSION_WITHOUT_EVENTS : META_VERSION_WITHOUT_KEYS;
 }
 
@@ -205,9 +205,10 @@ void meta_encode(const struct meta *meta, struct buf *out)
         buf_put_u64(out, meta->key_count);
     if (version > META_VERSION_WITHOUT_EVENTS)
         event_log_encode(&meta->events, out);
-    if (version > META_VERSION_WITHOUT_REVIEWS) {
+    if (version > META_VERSION_8) {
         buf_put_u64(out, meta->review_count);
         buf_put_u64(out, meta->review_since_ms);
+        buf_put_u64(out, meta->events.trimmed_count);
     }
 }
 
@@ -335,8 +336,10 @@ err meta_decode(struct slice bytes, struct meta *meta)
     event_log_init(&read.events);
     if (version > META_VERSION_WITHOUT_EVENTS)
         event_log_read(&reader, &read.events);
-    if (version > META_VERSION_WITHOUT_REVIEWS)
+    if (version > META_VERSION_8) {
         read_reviews(&reader, &read);
+        read.events.trimmed_count = read_u64(&reader);
+    }
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;

@@ -5,6 +5,7 @@
 #include "idl/method.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/codec/json_canon.h"
+#include "node/core/consumer/consumer_row.h"
 #include "node/core/counter/counter_row.h"
 #include "node/core/definition/collection.h"
 #include "node/core/definition/counter_rule.h"
@@ -312,6 +313,11 @@ static bool check_recount(struct look *look)
 static bool check_event(struct look *look)
 {
     return is(look, event_row_is_sound(look->arena, look->key, look->value), EVENT_DAMAGE);
+}
+
+static bool check_consumer(struct look *look)
+{
+    return is(look, consumer_row_is_sound(look->arena, look->key, look->value), CONSUMER_DAMAGE);
 }
 
 static bool check_timer(struct look *look)

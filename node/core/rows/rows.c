@@ -359,6 +359,12 @@ void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32
     key_add_be(key, place, 4);
 }
 
+void row_key_consumer(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_CONSUMER);
+    key_add(key, entity);
+}
+
 void row_key_outbox(struct row_key *key, uint32_t destination, uint64_t seq)
 {
     key_begin(key, TABLE_OUTBOX);

@@ -117,6 +117,8 @@ void row_key_recount(struct row_key *key);
 void row_key_of_number(struct row_key *key, char table, uint64_t number);
 /* Events sort by the entry that committed them, then by place in it. */
 void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32_t place);
+/* `entity`: "consumer:<name>"; empty: the prefix of all. */
+void row_key_consumer(struct row_key *key, struct slice entity);
 /* Whose the row is, by its key alone: it points into `key`. Empty: the shard's. */
 struct slice row_entity(struct slice key);
 

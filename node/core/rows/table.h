@@ -96,6 +96,8 @@
     X(RECOUNT,     recount,     'L', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* epoch, counter (u64 big-endian), place (u32 big-endian) -> event. */ \
     X(EVENT,       event,       'E', NONE,   NONE, ASKED,  YES, FIRST,  LOAD,   ROWS) \
+    /* "consumer:<name>" -> what it reads, and how far it has come. */ \
+    X(CONSUMER,    consumer,    'D', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \
     X(TIMER,       timer,       't', TIMER,  NONE, ALWAYS, NO,  NEVER,  ABSENT, READ)
 

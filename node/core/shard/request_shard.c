@@ -7,8 +7,9 @@
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
-#define FIELD_HOME    1u
-#define PLAYER_PREFIX "player:"
+#define FIELD_HOME      1u
+#define PLAYER_PREFIX   "player:"
+#define CONSUMER_PREFIX "consumer:"
 
 static err refuse_home(struct refusal *refusal, const char *field, const char *message)
 {
@@ -20,22 +21,41 @@ static err refuse_home(struct refusal *refusal, const char *field, const char *m
     return ERR_INVALID;
 }
 
+/* What stands before a name, as an entity. */
+static struct slice prefix_of(const ProtobufCFieldDescriptor *field)
+{
+    if (strcmp(field->name, "player_id") == 0)
+        return SLICE_LITERAL(PLAYER_PREFIX);
+    return strcmp(field->name, "consumer") == 0 ? SLICE_LITERAL(CONSUMER_PREFIX)
+                                                : (struct slice){ (const uint8_t *)"", 0 };
+}
+
+/* A shard is named by its number, or by what lives there. */
+static bool has_home(const struct method_info *method)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(method->request, FIELD_HOME);
+
+    return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
+           (field != NULL && strcmp(field->name, "consumer") == 0);
+}
+
 static err shard_of_home(const struct method_info *method, struct slice request,
                          uint32_t shard_count, uint32_t *ret_shard, struct refusal *ret_refusal)
 {
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(method->request, FIELD_HOME);
-    uint8_t entity[sizeof PLAYER_PREFIX - 1 + ENTITY_BYTES_MAX];
-    size_t prefix = strcmp(field->name, "player_id") == 0 ? sizeof PLAYER_PREFIX - 1 : 0;
+    uint8_t entity[sizeof CONSUMER_PREFIX - 1 + ENTITY_BYTES_MAX];
+    const struct slice prefix = prefix_of(field);
     struct slice home;
 
     if (!proto_scan_bytes(request, FIELD_HOME, &home) || home.size == 0)
         return refuse_home(ret_refusal, field->name, "the request names no home entity");
     if (home.size > ENTITY_BYTES_MAX)
         return refuse_home(ret_refusal, field->name, "the home entity's id has over 128 bytes");
-    memcpy(entity, PLAYER_PREFIX, prefix);
-    memcpy(entity + prefix, home.data, home.size);
-    *ret_shard = shard_of_entity((struct slice){ entity, prefix + home.size }, shard_count);
+    memcpy(entity, prefix.data, prefix.size);
+    memcpy(entity + prefix.size, home.data, home.size);
+    *ret_shard = shard_of_entity((struct slice){ entity, prefix.size + home.size }, shard_count);
     return ERR_OK;
 }
 
@@ -46,7 +66,7 @@ err request_shard(uint32_t method, struct slice request, uint32_t shard_count, u
     uint64_t number = 0;
 
     CHECK(info != NULL);
-    if (info->route == METHOD_MUTATION || info->route == METHOD_READ)
+    if (has_home(info))
         return shard_of_home(info, request, shard_count, ret_shard, ret_refusal);
     /* proto3 leaves shard 0 out of the bytes. */
     (void)proto_scan_varint(request, FIELD_HOME, &number);

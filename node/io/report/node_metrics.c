@@ -221,6 +221,8 @@ static double read_first_review(void *context)
     X(sessions,       "holdfast_node_sessions",                      gauge,   view->serving ? view->sessions : 0,       "Sessions in the shards this node owns.") \
     X(events,         "holdfast_node_events",                        gauge,   view->serving ? view->events : 0,         "Events kept in the shards this node owns.") \
     X(reviews,        "holdfast_node_reviews_waiting",               gauge,   view->serving ? view->reviews : 0,        "Flagged edges that wait for a review, in the shards this node owns.") \
+    X(events_written, "holdfast_node_events_written_total",          counter, view->events_written,                     "Events written by the log entries that were applied here.") \
+    X(events_trimmed, "holdfast_node_events_trimmed_total",          counter, view->events_trimmed,                     "Events that retention removed here.") \
     X(lag,            "holdfast_node_unapplied_entries",             gauge,   view->last_index - view->applied_index,   "Log entries not applied yet.") \
     X(waiting,        "holdfast_node_calls_waiting",                 gauge,   view->stats.waiting_calls,                "Calls waiting inside shards.") \
     X(row_bytes,      "holdfast_node_rows_memory_bytes",             gauge,   view->stats.state.bytes,                  "Rows held in memory.") \

@@ -90,6 +90,8 @@ static struct shard_view view_of(const struct shard *shard)
         .events = shard_meta(shard)->events.count,
         .reviews = shard_meta(shard)->review_count,
         .reviews_since_ms = shard_meta(shard)->review_since_ms,
+        .events_written = shard_meta(shard)->events.written,
+        .events_trimmed = shard_meta(shard)->events.removed,
     };
 
     for (uint32_t i = 0; i < view.membership.count; i++) {

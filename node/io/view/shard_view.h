@@ -45,9 +45,10 @@ struct shard_view {
     uint64_t sessions;
     uint64_t events;  /* Kept. */
     uint64_t reviews; /* Edges that wait for a review; and since when the first does, by the */
-    uint64_t reviews_since_ms; /* clock of the owner that flagged it; 0: none. */
-    uint64_t checkpoints;      /* Written since the start. */
-    uint64_t replayed;         /* Entries found in the log behind the checkpoint, at the start. */
+    uint64_t reviews_since_ms;               /* clock of the owner that flagged it; 0: none. */
+    uint64_t events_written, events_trimmed; /* Since the shard was loaded. */
+    uint64_t checkpoints;                    /* Written since the start. */
+    uint64_t replayed; /* Entries found in the log behind the checkpoint, at the start. */
     struct shard_stats stats;
 };
 

@@ -23,6 +23,7 @@ static void encode(const struct sim *sim, const struct sim_op *op, struct reques
         kinds[request.n_kinds++] = HOLDFAST__V1__EVENT_KIND__EVENT_KIND_LEDGER;
     if (wish.sessions)
         kinds[request.n_kinds++] = HOLDFAST__V1__EVENT_KIND__EVENT_KIND_SESSION;
+    request.passed = wish.passed;
     if (wish.has_after)
         request.after = (ProtobufCBinaryData){ sizeof wish.after, wish.after };
     request_pack(&request.base, out);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "router/core/event_cursor.h"
+#include "router/core/event_cursor_text.h"
 
 #define SHARDS 8u
 
@@ -43,7 +43,7 @@ static void what_is_printed_is_read_again(void **state)
     for (uint32_t i = 0; i < SHARDS; i += 2) {
         cursor.known[i].any = true;
         cursor.known[i].life = 77 + i;
-        for (uint32_t j = 0; j < EVENT_PLACE_BYTES; j++)
+        for (uint32_t j = 0; j < EVENT_CURSOR_PLACE_BYTES; j++)
             cursor.known[i].place[j] = i == 0 ? 0xff : (uint8_t)(i * 31 + j);
     }
     assert_int_equal(parse(event_cursor_print(&cursor, &arena), &arena, &again), ERR_OK);
@@ -51,7 +51,7 @@ static void what_is_printed_is_read_again(void **state)
     for (uint32_t i = 0; i < SHARDS; i++) {
         assert_int_equal(again.known[i].any, i % 2 == 0);
         assert_int_equal(again.known[i].life, cursor.known[i].life);
-        assert_memory_equal(again.known[i].place, cursor.known[i].place, EVENT_PLACE_BYTES);
+        assert_memory_equal(again.known[i].place, cursor.known[i].place, EVENT_CURSOR_PLACE_BYTES);
     }
     arena_deinit(&arena);
 }
