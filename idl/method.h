@@ -202,6 +202,11 @@ enum method_trait {
     X(212, GET_PULLED,             internal__v1, node,         GetPulled,             get_pulled,             SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(213, GET_SHARD_TOP,          internal__v1, node,         GetShardTop,           get_shard_top,          SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(214, FORGET_PARTIALS,        internal__v1, node,         ForgetPartials,        forget_partials,        SHARD_WRITE,  NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(220, ERASE_PLAYER,           v1,           erasure,      ErasePlayer,           erase_player,           MUTATION,     ADMIN, AUTHORITY, PLAIN,   0,   0) \
+    X(221, RESTORE_PLAYER,         v1,           erasure,      RestorePlayer,         restore_player,         MUTATION,     ADMIN, AUTHORITY, PLAIN,   0,   0) \
+    X(222, GET_ERASURE,            v1,           erasure,      GetErasure,            get_erasure,            READ,         STAFF, ORDINARY,  PLAIN,   0,   0) \
+    X(223, EXPORT_PLAYER,          v1,           erasure,      ExportPlayer,          export_player,          READ,         ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(224, ERASURE_DUE,            internal__v1, node,         ErasureDue,            erasure_due,            OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(230, LIST_SHARD_EVENTS,      internal__v1, node,         ListShardEvents,       list_shard_events,      SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(231, TRIM_EVENTS,            internal__v1, node,         TrimEvents,            trim_events,            OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(232, POLL,                   v1,           event,        Poll,                  poll,                   ROUTER,       PLAY,  ORDINARY,  PLAIN,   230, 0) \

@@ -49,6 +49,7 @@ static const struct {
     { "ledger", "EVENT_KIND_LEDGER" },
     { "session", "EVENT_KIND_SESSION" },
     { "definition", "EVENT_KIND_DEFINITION" },
+    { "erasure", "EVENT_KIND_ERASURE" },
 };
 
 /* NULL: there is no such kind. */

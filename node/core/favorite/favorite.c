@@ -6,6 +6,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/definition/player_rate.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
@@ -431,6 +432,8 @@ err favorite_change(struct apply_context *context, const struct favorite_call *c
     struct change c = { .context = context, .call = call };
 
     err e = collection_get(context, call->collection, &c.collection);
+    if (e == ERR_OK)
+        e = erasure_admit(context);
     if (e != ERR_OK)
         return e;
     c.edge = (struct favorite_key){

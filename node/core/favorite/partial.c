@@ -148,7 +148,11 @@ err partial_find(struct state *state, const struct favorite_key *edge, struct ne
     enum state_found found = row_find(state, &key, need, &value);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    return found == STATE_ABSENT ? ERR_OK : partial_row_decode(value, ret_row);
+    if (found == STATE_ABSENT)
+        return ERR_OK;
+    err e = partial_row_decode(value, ret_row);
+    ret_row->found_empty = e == ERR_OK && ret_row->count == 0;
+    return e;
 }
 
 static struct changed_row note_of(const struct apply_context *context,
@@ -187,7 +191,7 @@ static void note(struct apply_context *context, const struct favorite_key *edge,
 
     if (row->changed.epoch > 0)
         note_delete(context, &changed);
-    if (row->changed.epoch > 0 && row->count == 1) /* It may have been 0. */
+    if (row->changed.epoch > 0 && (row->count == 1 || row->found_empty)) /* It may have been 0. */
         emptied_delete(context, &changed);
     row->changed = (struct source_dot){ context->dot.epoch, context->dot.counter };
     changed.dot = row->changed;

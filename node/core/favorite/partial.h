@@ -29,6 +29,7 @@ struct partial_row {
     uint64_t count;
     struct source_dot changed; /* Zero: never since TOP_APPLY_VERSION. */
     struct hours hours;
+    bool found_empty; /* No part of the row: it was found, with a count of 0. */
 };
 void partial_row_encode(const struct partial_row *row, struct buf *out);
 NODISCARD err partial_row_decode(struct slice value, struct partial_row *ret_row);

@@ -294,6 +294,7 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_SHARE:
     case TABLE_TALLY:
     case TABLE_RANK:
+    case TABLE_ERASURE:
     case TABLE_EVENT:
     case TABLE_TIMER:
     case TABLE_META:

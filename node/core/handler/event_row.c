@@ -23,6 +23,8 @@ static const ProtobufCMessageDescriptor *body_of(Holdfast__V1__EventKind kind)
         return &holdfast__v1__session_event__descriptor;
     case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_DEFINITION:
         return &holdfast__v1__definition_event__descriptor;
+    case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_ERASURE:
+        return &holdfast__v1__erasure_event__descriptor;
     default:
         return NULL;
     }

@@ -10,6 +10,7 @@
 #include "node/core/definition/counter_rule.h"
 #include "node/core/definition/definition.h"
 #include "node/core/definition/player_rate.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite_row.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/ledger.h"
@@ -289,6 +290,12 @@ static bool check_rank(struct look *look)
 {
     struct top_key key;
     return is(look, rank_row_decode(look->key, look->value, &key) == ERR_OK, RANK_DAMAGE);
+}
+
+static bool check_erasure(struct look *look)
+{
+    struct erasure_row row;
+    return is(look, erasure_row_decode(look->key, look->value, &row) == ERR_OK, ERASURE_DAMAGE);
 }
 
 static bool check_event(struct look *look)

@@ -90,6 +90,8 @@
     X(TALLY,       tally,       'T', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* collection, window, count (inverted), target: where a tally stands in a top list. */ \
     X(RANK,        rank,        'K', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* entity -> how far the entity's edges and additions are erased. */ \
+    X(ERASURE,     erasure,     'X', REST,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* epoch, counter (u64 big-endian), place (u32 big-endian) -> event. */ \
     X(EVENT,       event,       'E', NONE,   NONE, ASKED,  YES, FIRST,  LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \
