@@ -45,10 +45,8 @@ static const struct command_option option_follow = {
 static const struct {
     const char *word, *name;
 } kinds[] = {
-    { "favorite", "EVENT_KIND_FAVORITE" },
-    { "ledger", "EVENT_KIND_LEDGER" },
-    { "session", "EVENT_KIND_SESSION" },
-    { "definition", "EVENT_KIND_DEFINITION" },
+    { "favorite", "EVENT_KIND_FAVORITE" }, { "ledger", "EVENT_KIND_LEDGER" },
+    { "session", "EVENT_KIND_SESSION" },   { "definition", "EVENT_KIND_DEFINITION" },
     { "erasure", "EVENT_KIND_ERASURE" },
 };
 

@@ -25,10 +25,9 @@ static err erasure_erase_player_handle(struct apply_context *context,
 
     err e = erasure_authority(context);
     if (e == ERR_OK)
-        e = erasure_begin(context,
-                          request->_grace_ms_case != 0 ? request->grace_ms
-                                                       : ERASURE_GRACE_MS_DEFAULT,
-                          &row);
+        e = erasure_begin(
+            context, request->_grace_ms_case != 0 ? request->grace_ms : ERASURE_GRACE_MS_DEFAULT,
+            &row);
     if (e == ERR_OK)
         response->erasure = erasure_told(context->arena, &row);
     return e;

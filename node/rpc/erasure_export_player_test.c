@@ -74,7 +74,8 @@ static void fill(struct fixture *f)
     assert_int_equal(fixture_add(f, "anna", "pong", 1), 1);
 }
 
-#define ALL "favorites:chess+1 favorites:pong+1 favorites:go-2 plays:go=2 plays:pong=5 rate favorites:4 "
+#define ALL                                                                                        \
+    "favorites:chess+1 favorites:pong+1 favorites:go-2 plays:go=2 plays:pong=5 rate favorites:4 "
 
 static void all_of_one_player_is_told_whatever_the_pages(void **state)
 {
@@ -117,8 +118,7 @@ static void rows_of_a_deleted_collection_are_told_without_its_name(void **state)
     struct fixture *f = *state;
 
     assert_non_null(fixture_favorite(f, "ann", "pong"));
-    fixture_define(f,
-                   &(struct fixture_collection){ 7, 30, "favorites", POLICY_HIGHEST, 0, true });
+    fixture_define(f, &(struct fixture_collection){ 7, 30, "favorites", POLICY_HIGHEST, 0, true });
     assert_string_equal(exported(f, 0), ":pong+1 rate :1 ");
 }
 

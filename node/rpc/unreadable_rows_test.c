@@ -15,7 +15,6 @@
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
-#include "node/core/erasure/erasure.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture_counter.h"
 #include "node/rpc/fixture_edges.h"
@@ -405,27 +404,6 @@ static void favorite_at_home(struct fixture *f, const char *player)
     }
 }
 
-static void erase(struct fixture *f, const char *player, bool stays)
-{
-    Holdfast__V1__ErasePlayerRequest request = HOLDFAST__V1__ERASE_PLAYER_REQUEST__INIT;
-    Holdfast__V1__RestorePlayerRequest undo = HOLDFAST__V1__RESTORE_PLAYER_REQUEST__INIT;
-    Holdfast__V1__GetErasureRequest get = HOLDFAST__V1__GET_ERASURE_REQUEST__INIT;
-    Holdfast__V1__ExportPlayerRequest export = HOLDFAST__V1__EXPORT_PLAYER_REQUEST__INIT;
-
-    request.player_id = undo.player_id = get.player_id = export.player_id = text_lend(player);
-    request.op_id = fixture_op_id(f);
-    request.authority = undo.authority = fixture_authority(f, "system:admin");
-    (void)fixture_mutate(f, METHOD_ERASE_PLAYER, &request.base);
-    (void)fixture_pass(f, ERASURE_PACE_MS / 2);
-    (void)fixture_read(f, METHOD_GET_ERASURE, &get.base);
-    (void)fixture_read(f, METHOD_EXPORT_PLAYER, &export.base);
-    undo.op_id = fixture_op_id(f);
-    if (!stays)
-        (void)fixture_mutate(f, METHOD_RESTORE_PLAYER, &undo.base);
-    for (uint32_t i = 0; i < 4 && !stays; i++)
-        (void)fixture_pass(f, ERASURE_PACE_MS);
-}
-
 static void populate(struct world *w)
 {
     struct fixture *f = w->home;
@@ -434,7 +412,7 @@ static void populate(struct world *w)
     favorite_all(f, w->ann);
     favorite_at_home(f, w->ann);
     fixture_count_all(f, w->ann);
-    erase(f, w->ann, false);
+    fixture_erase(f, w->ann, false);
     fixture_take_totals(f);
     assert_non_null(grant(w, f, w->bob, NULL));
     assert_non_null(grant(w, on(w, 1), w->carl, NULL));
@@ -483,9 +461,9 @@ static void want_everything(struct world *w)
     favorite(f, w->ann, "tetris", false);
     read_favorites(f, w->ann);
     fixture_count_all(f, w->ann);
-    erase(f, w->ann, true);
+    fixture_erase(f, w->ann, true);
     read_favorites(f, w->ann);
-    erase(f, w->ann, false);
+    fixture_erase(f, w->ann, false);
     fixture_take_totals(f);
     reverse(f, w->ann, "claim:second");
     reverse(f, w->ann, "claim:closed");

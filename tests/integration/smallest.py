@@ -41,7 +41,7 @@ OWN = {
 }
 # They are of no use to a test that does not know who holds the player, or what became of it.
 LEFT_OUT = {"SessionService/StartSession", "OperationService/ResolveOperation", "AdminService/ReleaseQuarantine",
-            "AdminService/RepairPlayer"}
+            "AdminService/RepairPlayer", "ErasureService/ErasePlayer", "ErasureService/RestorePlayer"}
 
 
 def json_name(field):

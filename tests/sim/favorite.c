@@ -16,6 +16,7 @@
 #define UNDEFINED_ASKED   20u  /* Of a thousand: though no shard may have a collection. */
 #define READS             450u /* Of a thousand. */
 #define COUNTERS          600u /* Likewise, in runs with counters. */
+#define ERASURES          60u  /* Likewise, in runs with erasures. */
 #define BURST_MAX         FAVORITE_TARGETS
 #define VER_STEP_MS       64u
 #define VER_SPREAD        40u
@@ -40,6 +41,7 @@ void favorite_free_all(struct sim *sim)
         free(sim->favorites->steps);
         free(sim->favorites->lives);
         free(sim->favorites->uses);
+        free(sim->favorites->erasures);
     }
     free(sim->favorites);
     sim->favorites = NULL;
@@ -128,6 +130,10 @@ void favorite_act(struct sim *sim, uint32_t server)
         return;
     uint32_t player = (uint32_t)sim_between(sim, 0, sim->player_count - 1);
 
+    if (erasure_runs(sim) && sim_chance(sim, ERASURES)) {
+        erasure_act(sim, server, player);
+        return;
+    }
     if (counter_runs(sim) && sim_chance(sim, COUNTERS)) {
         counter_act(sim, server, player);
         return;
@@ -222,13 +228,13 @@ uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, 
 
     for (of.player = 0; of.player < sim->player_count; of.player++) {
         const struct edge_step *step = favorite_edge_at(sim, &of, index);
-        if (step != NULL && step->favorited)
+        if (step != NULL && step->favorited && !step->withdrawn)
             count += step->is_counter ? (uint64_t)step->value : 1;
     }
     return count;
 }
 
-/* Nothing is taken from a counter, so each addition stays in its hour. */
+/* Each addition stays in its hour, until what its player added is taken out of the total. */
 static void counter_hours(const struct sim *sim, const struct edge_step *edge, uint64_t index,
                           struct hours *hours)
 {
@@ -236,8 +242,11 @@ static void counter_hours(const struct sim *sim, const struct edge_step *edge, u
 
     for (uint32_t i = 0; favorites != NULL && i < favorites->step_count; i++) {
         const struct edge_step *step = &favorites->steps[i];
-        if (step->is_counter && step->shard == edge->shard && step->number == edge->number &&
-            step->target == edge->target && step->index <= index)
+        if (!step->is_counter || step->shard != edge->shard || step->number != edge->number ||
+            step->target != edge->target || step->index > index)
+            continue;
+        const struct edge_step *last = favorite_edge_at(sim, step, index);
+        if (last->favorited && !last->withdrawn && last->life == step->life)
             hours_add_many(hours, hour_of(step->at_ms), (uint64_t)step->amount);
     }
 }
@@ -251,7 +260,7 @@ void favorite_hours_at(const struct sim *sim, const struct edge_step *edge, uint
     counter_hours(sim, edge, index, ret_hours);
     for (of.player = 0; of.player < sim->player_count; of.player++) {
         const struct edge_step *step = favorite_edge_at(sim, &of, index);
-        if (step != NULL && step->favorited && !step->is_counter)
+        if (step != NULL && step->favorited && !step->withdrawn && !step->is_counter)
             hours_add(ret_hours, hour_of(step->at_ms));
     }
 }
@@ -425,6 +434,10 @@ void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
     }
     struct edge_step edge = edge_of(c, deed, collection);
     const struct edge_step was = edge;
+
+    if (erasure_blocks(c))
+        model_fail(c, "an edge of a player that is erased changes, entry", c->entry->index);
+    edge.by_erasure = false;
     bool applied = step_on(deed, collection, c->entry->owner_ms, &edge);
     bool made = edge.favorited && !was.favorited;
 
@@ -518,15 +531,19 @@ static void add_row(struct sim *sim, uint32_t shard, const struct state_write *w
     sums->partial += partial.count;
 }
 
-static uint64_t standing_in(const struct sim *sim, uint32_t shard)
+/* Edges that stand; *ret_counted: those that count. */
+static uint64_t standing_in(const struct sim *sim, uint32_t shard, uint64_t *ret_counted)
 {
     const struct favorites_sim *favorites = sim->favorites;
     uint64_t count = 0;
 
+    *ret_counted = 0;
     for (uint32_t i = 0; i < favorites->step_count; i++) {
         const struct edge_step *step = &favorites->steps[i];
-        if (step->shard == shard && favorite_edge_at(sim, step, UINT64_MAX) == step)
-            count += step->favorited && !step->is_counter;
+        if (step->shard != shard || favorite_edge_at(sim, step, UINT64_MAX) != step)
+            continue;
+        count += step->favorited && !step->is_counter;
+        *ret_counted += step->favorited && !step->is_counter && !step->withdrawn;
     }
     return count;
 }
@@ -544,12 +561,12 @@ static void check_shard(struct sim *sim, uint32_t shard)
             add_row(sim, shard, &writes[i], &sums);
     }
     state_checkpoint_end(state, false);
-    uint64_t wanted = standing_in(sim, shard);
+    uint64_t counted, wanted = standing_in(sim, shard, &counted);
     counter_check_sums(sim, shard, &sums.counters);
     sums.counted -= sums.counters.targets;
-    sums.partial -= sums.counters.value;
-    if (sums.standing != wanted || sums.listed != wanted || sums.favorers != wanted ||
-        sums.counted != wanted || sums.partial != wanted)
+    sums.partial -= sums.counters.adders_value;
+    if (sums.standing != wanted || sums.listed != wanted || sums.favorers != counted ||
+        sums.counted != wanted || sums.partial != counted)
         sim_fail(sim, shard,
                  "%llu edges stand: %llu rows say so, %llu in lists, %llu with targets, counted "
                  "as %llu and %llu",

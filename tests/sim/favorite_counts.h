@@ -10,7 +10,9 @@
     X(favorites_by_target) X(pulls_logged) X(pulls_known) X(pulls_late) X(pulls_lowered)             \
     X(pulls_forgotten) X(tops) X(tops_of_hours) X(rates_refused) X(rates_of_several) X(rates_over)   \
     X(counters_added) X(counters_full) X(counters_unknown) X(counters_lists) X(counters_pages)       \
-    X(counters_values) X(counters_partials) X(counters_tops)
+    X(counters_values) X(counters_partials) X(counters_tops)                                          \
+    X(erasures_begun) X(erasures_undone) X(erasures_withdrawn) X(erasures_restored)                  \
+    X(erasures_purged) X(erasures_over) X(erasures_in_parts) X(erasures_refused) X(erasures_exported)
 /* clang-format on */
 
 #endif

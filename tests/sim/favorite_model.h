@@ -5,6 +5,7 @@
 #include "node/core/favorite/partial.h"
 #include "tests/sim/counter.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/erasure.h"
 #include "tests/sim/favorite.h"
 
 /* An edge after an entry that changed it, or what a player has added to a target of a counter. The
@@ -16,7 +17,10 @@ struct edge_step {
     uint64_t index;
     struct source_dot dot; /* Of the entry. */
     uint64_t ver, at_ms;
-    bool favorited; /* Of a counter: always. */
+    bool favorited;  /* Of a counter: always. */
+    bool withdrawn;  /* It stands, and does not count: its player is erased. */
+    bool by_erasure; /* No call made it. */
+    uint32_t life;   /* Of a counter: so often was it purged. */
     bool is_counter;
     int64_t amount, value; /* Of a counter: what the entry added; in all. */
 };
@@ -49,6 +53,8 @@ struct favorites_sim {
     uint32_t life_count, life_capacity;
     struct rate_use_seen *uses; /* Of rate.c. */
     uint32_t use_count, use_capacity;
+    struct erasure_seen *erasures; /* Of erasure.c. */
+    uint32_t erasure_count, erasure_capacity;
 };
 
 struct favorites_sim *favorites_of(struct sim *sim);

@@ -179,8 +179,7 @@ err erasure_undo(struct apply_context *context, struct erasure_row *ret_row)
 /* ---- telling ---- */
 Holdfast__V1__Erasure *erasure_told(struct arena *arena, const struct erasure_row *row)
 {
-    Holdfast__V1__Erasure *told =
-        (void *)arena_message(arena, &holdfast__v1__erasure__descriptor);
+    Holdfast__V1__Erasure *told = (void *)arena_message(arena, &holdfast__v1__erasure__descriptor);
 
     told->number = row->number;
     told->state = row->state;

@@ -39,8 +39,8 @@ static err name_of(struct read_context *context, uint64_t number, char **ret_nam
         return ERR_NEED;
     if (found == STATE_ABSENT)
         return ERR_OK;
-    const defined *definition = definition_row_decode(
-        context->arena, row_key_slice(&key), arena_copy(context->arena, value));
+    const defined *definition = definition_row_decode(context->arena, row_key_slice(&key),
+                                                      arena_copy(context->arena, value));
     if (definition == NULL)
         return read_damaged(context, DEFINITION_DAMAGE);
     *ret_name = definition->name;
