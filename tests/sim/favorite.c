@@ -16,7 +16,7 @@
 #define UNDEFINED_ASKED   20u  /* Of a thousand: though no shard may have a collection. */
 #define READS             450u /* Of a thousand. */
 #define COUNTERS          600u /* Likewise, in runs with counters. */
-#define ERASURES          60u  /* Likewise, in runs with erasures. */
+#define ERASURES          250u /* Likewise, in runs with erasures. */
 #define BURST_MAX         FAVORITE_TARGETS
 #define VER_STEP_MS       64u
 #define VER_SPREAD        40u

@@ -111,6 +111,28 @@ static err deal_with(struct apply_context *context, const struct erasure_row *ro
     return count_one(context, key, row->state == ERASURE_STATE(RESTORING));
 }
 
+/* Of the first so many keys the changes may stand in one entry: a home that pulls them tells them
+ * apart by their entry's dot, so each home gets one change of an entry at most. */
+static uint32_t count_of_one_entry(const struct apply_context *context, const struct page *page)
+{
+    uint32_t homes[ERASURE_STEP_ROWS_MAX], count = 0;
+    struct favorite_key of = { 0 };
+
+    if (context->op->shard_count == 0) /* Then no home is told. */
+        return page->count;
+    for (uint32_t i = 0; i < page->count; i++) {
+        if (favorite_key_parse(page->keys[i], &of) != ERR_OK || of.part == FAVORED_GONE)
+            continue;
+        uint32_t home = target_home(of.collection, of.target, context->op->shard_count);
+        for (uint32_t j = 0; j < count; j++) {
+            if (homes[j] == home)
+                return i;
+        }
+        homes[count++] = home;
+    }
+    return page->count;
+}
+
 /* *ret_more: the walk is not at its end. ERR_NEED. */
 static err walk(struct apply_context *context, struct erasure_row *row, uint32_t rows_max,
                 bool *ret_more)
@@ -121,6 +143,9 @@ static err walk(struct apply_context *context, struct erasure_row *row, uint32_t
 
     row_key_entity_prefix(&prefix, table, context->op->entity);
     err e = page_read(context, &prefix, row->cursor, rows_max, &page);
+    uint32_t read = page.count;
+    if (row->state != ERASURE_STATE(PURGING))
+        page.count = count_of_one_entry(context, &page);
     for (uint32_t i = 0; i < page.count; i++) {
         err one = deal_with(context, row, page.keys[i]);
         if (one != ERR_OK)
@@ -129,8 +154,9 @@ static err walk(struct apply_context *context, struct erasure_row *row, uint32_t
     if (e != ERR_OK)
         return e;
     row->rows_done += page.count;
-    *ret_more = page.count == rows_max || table == TABLE_FAVORED;
-    if (page.count == rows_max) {
+    bool goes_on = page.count < read || read == rows_max;
+    *ret_more = goes_on || table == TABLE_FAVORED;
+    if (goes_on) {
         row->cursor = page.keys[page.count - 1];
     } else if (table == TABLE_FAVORED) {
         row_key_entity_prefix(&prefix, TABLE_ADDED, context->op->entity);

@@ -208,6 +208,10 @@ Holdfast__V1__Event *event_tell(struct arena *arena, uint32_t shard,
         event->body_case = HOLDFAST__V1__EVENT__BODY_SESSION;
         event->session = body;
         break;
+    case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_ERASURE:
+        event->body_case = HOLDFAST__V1__EVENT__BODY_ERASURE;
+        event->erasure = body;
+        break;
     default:
         event->body_case = HOLDFAST__V1__EVENT__BODY_DEFINITION;
         event->definition = body;
