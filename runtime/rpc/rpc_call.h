@@ -13,7 +13,7 @@
 #include "runtime/rpc/rpc_request.h"
 #include "runtime/rest/rest_route.h"
 
-#define RPC_METHOD_SLOTS      256u
+#define RPC_METHOD_SLOTS      512u
 #define RPC_THROTTLE_RETRY_MS 1000u
 
 /* An envelope: u8 flags, u32 big-endian size of what follows it. */
