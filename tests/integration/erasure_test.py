@@ -20,7 +20,7 @@ class ErasureTest(ClusterTest):
 
     def setUp(self):
         self.client = Client(self.cluster.endpoint)
-        for name, body in {"favorites": {"collection": {}}, "plays": {"counter": {}},
+        for name, body in {"favorites": {"collection": {"conflictPolicy": "CONFLICT_POLICY_HIGHEST_VERSION"}}, "plays": {"counter": {}},
                            "haste": {"rateRule": {"subject": "favorites", "limit": 1000000, "periodMs": 60000}}}.items():
             wait_for(f"{name} to be in force", lambda name=name, body=body: self.put(name, body))
 
