@@ -207,6 +207,11 @@ enum method_trait {
     X(216, ACCEPT_EDGES,           v1,           admin,        AcceptEdges,           accept_edges,           MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
     X(217, REJECT_EDGES,           v1,           admin,        RejectEdges,           reject_edges,           MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
     X(218, FLAG_EDGES,             v1,           admin,        FlagEdges,             flag_edges,             MUTATION,     STAFF, AUTHORITY, PLAIN,   0,   0) \
+    X(220, ERASE_PLAYER,           v1,           erasure,      ErasePlayer,           erase_player,           MUTATION,     ADMIN, AUTHORITY, PLAIN,   0,   0) \
+    X(221, RESTORE_PLAYER,         v1,           erasure,      RestorePlayer,         restore_player,         MUTATION,     ADMIN, AUTHORITY, PLAIN,   0,   0) \
+    X(222, GET_ERASURE,            v1,           erasure,      GetErasure,            get_erasure,            READ,         STAFF, ORDINARY,  PLAIN,   0,   0) \
+    X(223, EXPORT_PLAYER,          v1,           erasure,      ExportPlayer,          export_player,          READ,         ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(224, ERASURE_DUE,            internal__v1, node,         ErasureDue,            erasure_due,            OWNER,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(225, REBUILD_COUNTS,         v1,           admin,        RebuildCounts,         rebuild_counts,         SHARD_WRITE,  ADMIN, ORDINARY,  PLAIN,   0,   0) \
     X(226, CHECK_COUNTS,           internal__v1, node,         CheckCounts,           check_counts,           SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(230, LIST_SHARD_EVENTS,      internal__v1, node,         ListShardEvents,       list_shard_events,      SHARD,        NONE,  ORDINARY,  PLAIN,   0,   0) \

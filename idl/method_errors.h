@@ -192,8 +192,10 @@
 /* ---- favourites ---- */
 #define OF_COLLECTION(X) \
     X(NOT_FOUND, OPEN, "no collection of that name is defined; the message says which name is near", "define it, or name another")
+#define OF_ERASED(X) \
+    X(QUARANTINED, OPEN, "the player is erased, and its purge is not over", "nothing was done: after the purge the same applies; before it, an erasure can be undone")
 #define OF_EDGE(X) \
-    OF_OPERATION(X) OF_SCOPE(X) OF_COLLECTION(X) \
+    OF_OPERATION(X) OF_SCOPE(X) OF_COLLECTION(X) OF_ERASED(X) \
     X(THROTTLED, OPEN, "the player changed the collection as often as a rate rule allows", "nothing was done: wait `retry_after_ms`, send the same again") \
     X(NOT_FOUND, FINAL, "no collection of that name is defined where the call is applied", "define it, or name another, under a new op_id") \
     X(VERSION_CONFLICT, FINAL, "`if_ver` is not the edge's `ver`; `about.version` is", "read the status again, decide again under a new op_id")
@@ -217,7 +219,7 @@
     X(NOT_FOUND, OPEN, "no counter of that name is defined; the message says which name is near", "define it, or name another")
 #define OF_TOTAL(X) OF_READER(X) OF_COUNTER(X)
 #define ERRORS_ADD_TO_COUNTER(X) \
-    OF_HOLDER(X) OF_COUNTER(X) \
+    OF_HOLDER(X) OF_COUNTER(X) OF_ERASED(X) \
     X(NOT_FOUND, FINAL, "no counter of that name is defined where the call is applied", "define it, or name another, under a new op_id") \
     X(CAPACITY_FULL, FINAL, "`amount` is above the counter's `add_max`; the player's value would pass its `max_value`, or the player's targets their maximum; or the shard's part of the total would pass 2^63 - 1 over the number of shards", "")
 #define ERRORS_BATCH_ADD_TO_COUNTER(X) OF_WRITER(X)
@@ -226,6 +228,18 @@
 #define ERRORS_GET_COUNTER(X) OF_TOTAL(X)
 #define ERRORS_BATCH_GET_COUNTERS(X) OF_TOTAL(X)
 #define ERRORS_GET_COUNTER_TOP(X) OF_TOTAL(X)
+
+/* ---- erasure ---- */
+#define ERRORS_ERASE_PLAYER(X) \
+    OF_OPERATION(X) OF_KIND(X) \
+    X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
+    X(QUARANTINED, OPEN, "an erasure of the player was undone, and is being put back into counts", "wait a moment, send the same again")
+#define ERRORS_RESTORE_PLAYER(X) \
+    OF_OPERATION(X) OF_KIND(X) \
+    X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "") \
+    X(NOT_FOUND, FINAL, "the player is not erased, or its purge has begun", "read GetErasure")
+#define ERRORS_GET_ERASURE(X) OF_PLAYER_READ(X) OF_FRESH(X)
+#define ERRORS_EXPORT_PLAYER(X) OF_PLAYER_READ(X) OF_FRESH(X)
 
 /* ---- events ---- */
 #define OF_CONSUMER_ROW(X) \
@@ -265,7 +279,7 @@
     X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor moderation", "") \
     X(NOT_FOUND, FINAL, "the player is not quarantined", "")
 #define OF_REVIEW(X) \
-    OF_OPERATION(X) OF_KIND(X) OF_COLLECTION(X) \
+    OF_OPERATION(X) OF_KIND(X) OF_COLLECTION(X) OF_ERASED(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor moderation", "") \
     X(NOT_FOUND, FINAL, "no collection of that name is defined where the call is applied", "define it, or name another, under a new op_id")
 #define ERRORS_LIST_FLAGGED_EDGES(X) OF_READER(X) OF_COLLECTION(X)

@@ -132,6 +132,7 @@ static void players_call_what_is_about_their_own_data_alone(void **state)
         METHOD_UNFAVORITE,
         METHOD_LIST_PLAYER_COUNTERS,
         METHOD_BATCH_GET_PLAYER_COUNTERS,
+        METHOD_EXPORT_PLAYER,
     };
     size_t count, open = 0;
     const struct method_info *all = method_all(&count);

@@ -13,7 +13,7 @@ PAGE = ROOT / "docs/rest.md"
 BLOCK = re.compile(r"<!-- routes -->\n.*?<!-- end of routes -->\n", re.DOTALL)
 RPC = re.compile(r"^  rpc (\w+)\([^{;]*\{(.*?)^  }", re.MULTILINE | re.DOTALL)
 RULE = re.compile(r'\b(get|put|post|delete|patch): "([^"]+)"')
-ORDER = ["session", "profile", "ledger", "inventory", "mailbox", "transaction", "favorites", "counter", "events", "operation_service",
+ORDER = ["session", "profile", "ledger", "inventory", "mailbox", "transaction", "favorites", "counter", "erasure", "events", "operation_service",
          "definition", "admin"]
 
 

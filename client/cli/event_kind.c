@@ -27,10 +27,9 @@ const struct command_option option_event_entity = {
 static const struct {
     const char *word, *name;
 } kinds[] = {
-    { "favorite", "EVENT_KIND_FAVORITE" },
-    { "ledger", "EVENT_KIND_LEDGER" },
-    { "session", "EVENT_KIND_SESSION" },
-    { "definition", "EVENT_KIND_DEFINITION" },
+    { "favorite", "EVENT_KIND_FAVORITE" }, { "ledger", "EVENT_KIND_LEDGER" },
+    { "session", "EVENT_KIND_SESSION" },   { "definition", "EVENT_KIND_DEFINITION" },
+    { "erasure", "EVENT_KIND_ERASURE" },
 };
 
 const char *event_kind_name(const char *word)

@@ -6,7 +6,7 @@
 
 #include "client/cli/arguments.h"
 
-#define EVENT_KINDS_TEXT "favorite, ledger, session or definition"
+#define EVENT_KINDS_TEXT "favorite, ledger, session, definition or erasure"
 
 extern const struct command_option option_event_kind, option_event_prefix, option_event_entity;
 

@@ -2,6 +2,7 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
@@ -21,9 +22,10 @@ struct page {
     list_response *response;
     uint64_t collection; /* Of the filter; 0: any. */
     struct slice entity; /* Likewise; empty: any. */
-    uint32_t size, looked;
+    uint32_t size, looked, look_max;
     bool more;
     struct slice last; /* The key that was looked at last. */
+    err result;
 };
 
 static bool is_wanted(const struct page *page, const struct review_row *row)
@@ -34,6 +36,16 @@ static bool is_wanted(const struct page *page, const struct review_row *row)
         row->flag != (uint32_t)page->request->reason)
         return false;
     return page->entity.size == 0 || slice_equal(row->edge.entity, page->entity);
+}
+
+/* It waits until its player is purged, and may not be decided about. */
+static bool is_erased(struct page *page, struct slice entity)
+{
+    bool hidden;
+
+    if (erasure_read_of(page->context, entity, &hidden) == ERR_NEED)
+        page->result = ERR_NEED; /* Go on, so that every missing row is noted. */
+    return hidden;
 }
 
 static void tell(struct page *page, const struct review_row *row)
@@ -59,7 +71,7 @@ static bool take(void *user, struct slice key, struct slice value)
     struct page *page = user;
     struct review_row row;
 
-    if (page->response->n_edges == page->size || page->looked == LOOK_MAX) {
+    if (page->response->n_edges == page->size || page->looked == page->look_max) {
         page->more = true;
         return false;
     }
@@ -67,7 +79,7 @@ static bool take(void *user, struct slice key, struct slice value)
     page->last = arena_copy(page->context->arena, key);
     if (review_row_decode(key, value, &row) != ERR_OK)
         damage_note(page->context->damage, row_entity(key), REVIEW_DAMAGE);
-    else if (is_wanted(page, &row))
+    else if (is_wanted(page, &row) && !is_erased(page, row.edge.entity))
         tell(page, &row);
     return true;
 }
@@ -126,15 +138,16 @@ static err read_page(struct page *page)
     err e = place_parse(page, &after);
     if (e != ERR_OK)
         return e;
+    bool filtered = page->collection > 0 || page->entity.size > 0 || page->request->reason != 0;
+    page->look_max = filtered ? LOOK_MAX : page->size;
     const struct state_range range = {
         .prefix = { &letter, 1 },
         .after = row_key_slice(&after),
-        .limit = page->collection > 0 || page->entity.size > 0 || page->request->reason != 0
-                     ? LOOK_MAX + 1
-                     : page->size + 1, /* One more, to know whether there is another page. */
+        .limit = page->look_max + 1, /* One more, to know whether there is another page. */
     };
     page->response->edges = arena_alloc(context->arena, sizeof(void *) * page->size);
-    return state_range_visit(context->state, &range, context->need, take, page);
+    e = state_range_visit(context->state, &range, context->need, take, page);
+    return e == ERR_OK ? page->result : e;
 }
 
 /* Their numbers are in the rows, their names in the definitions of now. */

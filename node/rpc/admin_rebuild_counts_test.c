@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/erasure/erasure.h"
 #include "node/core/favorite/recount_row.h"
 #include "node/core/repair/recount.h"
 #include "node/core/top/top.h"
@@ -251,6 +252,36 @@ static void what_changes_meanwhile_is_neither_lost_nor_counted_twice(void **stat
     assert_int_equal(rebuild(f, "fast", COUNTS, 0).different, 0);
 }
 
+/* Players are taken out of counts and put back before the place, at it and behind it; one of their
+ * edges is flagged. */
+static void players_are_erased_meanwhile_and_it_follows(void **state)
+{
+    struct fixture *f = *state;
+    rebuild_request request = asking("slow", COUNTS);
+    uint32_t steps = 0, erased = 0;
+
+    favorite_many(f, "pong", 0, 12);
+    favorite_many(f, "zaxxon", 0, 12);
+    for (uint32_t i = 0; i < 12; i++)
+        assert_int_equal(fixture_add(f, player(i), "zork", 3), 3);
+    assert_non_null(fixture_decide(f, METHOD_FLAG_EDGES, player(2), "pong"));
+    request.rows = 1;
+    for (;;) {
+        const rebuild_response *response = step(f, &request);
+        assert_non_null(response);
+        assert_int_equal(response->different, 0);
+        if (response->done)
+            break;
+        request.step = response->next_step;
+        assert_true(++steps < STEPS_MAX);
+        fixture_erase(f, player(steps * 5 % 12), steps % 3 == 0);
+        erased++;
+        (void)fixture_pass(f, ERASURE_PACE_MS / 2);
+    }
+    assert_true(erased > 20);
+    assert_int_equal(rebuild(f, "fast", COUNTS, 0).different, 0);
+}
+
 static void a_step_that_comes_twice_is_carried_out_once(void **state)
 {
     struct fixture *f = *state;
@@ -350,7 +381,7 @@ static void a_target_with_a_row_that_cannot_be_read_is_left_alone(void **state)
     put(f, &key, &value);
     assert_int_equal(rebuild(f, "one", COUNTS, 1).left_alone, 1);
     assert_int_equal(fixture_part(f, "plays", "pong"), 10);
-    added_row_encode(&(struct added_row){ 5, f->now_ms }, &was);
+    added_row_encode(&(struct added_row){ .value = 5, .at_ms = f->now_ms }, &was);
     put(f, &key, &was);
     buf_deinit(&value);
     buf_deinit(&was);
@@ -523,6 +554,7 @@ int main(void)
         REBUILD_TEST(what_is_right_is_left_as_it_is),
         REBUILD_TEST(a_wrong_count_is_told_and_stored_as_it_is_computed),
         REBUILD_TEST(what_changes_meanwhile_is_neither_lost_nor_counted_twice),
+        REBUILD_TEST(players_are_erased_meanwhile_and_it_follows),
         EDGES_TEST(a_step_that_comes_twice_is_carried_out_once),
         EDGES_TEST(another_rebuild_takes_its_place),
         EDGES_TEST(one_target_alone_is_told_to_its_home_again),

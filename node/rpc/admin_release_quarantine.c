@@ -3,6 +3,7 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/erasure/erasure.h"
 #include "node/core/goods/audit.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/handler/refusal.h"
@@ -93,8 +94,9 @@ static err admin_release_quarantine_handle(struct apply_context *context,
         return apply_damaged(context, context->op->entity, PLAYER_DAMAGE);
     if (context->version >= TIMERS_VERSION) {
         err e = timers_renew(context);
-        if (e != ERR_OK)
-            return e;
+        err erasure = erasure_timer_renew(context);
+        if (e != ERR_OK || erasure != ERR_OK)
+            return e != ERR_OK ? e : erasure;
     }
     response->was_for = arena_text(context->arena, slice_from_text(held->reason));
     meta_release(context->meta, held);

@@ -6,6 +6,7 @@
 #include "node/core/apply/apply.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/erasure/erasure.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
 #include "node/core/repair/player_rebuild.h"
@@ -202,7 +203,10 @@ static err repair(struct repairing *r)
         .balance_count = r->request->n_balances,
         .balances = r->request->balances,
     };
+    struct erasure_row found;
 
+    /* Noted with the first rows that are missing. */
+    err erasure = erasure_find(r->context->state, r->context->op->entity, r->context->need, &found);
     err e = repair_rows(r);
     if (e == ERR_OK && r->request->rebuild)
         e = player_rebuild(r->context, &hints);
@@ -211,7 +215,9 @@ static err repair(struct repairing *r)
     if (e != ERR_OK || r->context->unreadable)
         return e;
     timers_drop(r->context, r->context->op->entity);
-    return timers_renew(r->context);
+    e = timers_renew(r->context);
+    erasure = erasure_timer_renew(r->context);
+    return e == ERR_OK ? erasure : e;
 }
 
 /* Balances change in place: a trial works on others, so that the first ones can be put back. */

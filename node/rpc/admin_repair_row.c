@@ -61,6 +61,7 @@ static bool may_go(const struct row_key *key)
     case TABLE_FAVORED:
     case TABLE_REVIEW:
     case TABLE_ADDED:
+    case TABLE_ERASURE:
     case TABLE_DEFINITION: /* The coordinator brings it again: node_define.c. */
     case TABLE_RATE:
     case TABLE_COLLECTION: /* The next DEFINE makes these two again. */

@@ -13,9 +13,10 @@ static void counter_add_to_counter_footprint(const struct op *op, const Protobuf
 {
     struct row_key key;
 
-    (void)op;
     (void)message;
     row_key_names(&key, ROW_NAMES_COUNTERS);
+    need_add_key(keys, row_key_slice(&key));
+    row_key_erasure(&key, op->entity);
     need_add_key(keys, row_key_slice(&key));
 }
 

@@ -1,5 +1,6 @@
 #include "idl/method.h"
 #include "node/core/counter/counter.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
@@ -26,17 +27,25 @@ static err counter_batch_get_player_counters_read(struct read_context *context,
     struct favorite_key key = { .entity = context->entity };
     struct counter_rule rule;
     err result = ERR_OK;
+    bool hidden = false;
 
     err e = favorite_targets_check(context->arena, context->refusal, request->n_target_ids,
                                    request->target_ids);
     if (e == ERR_OK)
         e = counter_rule_read(context, request->counter, &rule);
+    if (e == ERR_OK)
+        e = erasure_read(context, &hidden);
     if (e != ERR_OK)
         return e;
     key.collection = rule.number;
     response->counters = arena_alloc(context->arena, sizeof(void *) * request->n_target_ids);
     for (size_t i = 0; i < request->n_target_ids; i++) {
         key.target = slice_from_text(request->target_ids[i]);
+        if (hidden) {
+            static const struct added_row none;
+            response->counters[i] = counter_told(context->arena, key.target, &none);
+            continue;
+        }
         e = value_of(context, &key, &response->counters[i]);
         if (e == ERR_NEED || result == ERR_OK)
             result = e; /* Go on, so that every missing row is noted. */

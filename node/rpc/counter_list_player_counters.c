@@ -2,6 +2,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/counter/counter.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
@@ -85,15 +86,19 @@ static err counter_list_player_counters_read(struct read_context *context,
     uint32_t size = request->page_size > 0 ? request->page_size : PAGE_SIZE_DEFAULT;
     struct page page = { .context = context, .response = response, .size = size };
     struct counter_rule rule;
+    bool hidden = false;
 
     if (request->page_size > PAGE_SIZE_MAX)
         return refuse_number(context->arena, context->refusal, "page_size", "1 to 200, or 0",
                              request->page_size);
     err e = counter_rule_read(context, request->counter, &rule);
+    if (e == ERR_OK)
+        e = erasure_read(context, &hidden);
     if (e != ERR_OK)
         return e;
     const struct favorite_key key = { .entity = context->entity, .collection = rule.number };
-    e = count_targets(context, &key, response);
+    if (!hidden)
+        e = count_targets(context, &key, response);
     if (e == ERR_OK && response->targets > 0)
         e = read_page(&page, request, rule.number);
     if (e != ERR_OK)

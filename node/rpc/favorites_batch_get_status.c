@@ -1,5 +1,6 @@
 #include "holdfast/v1/favorites.pb-c.h"
 #include "idl/method.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/refusal.h"
 #include "node/rpc/methods.h"
@@ -37,11 +38,14 @@ static err favorites_batch_get_status_read(struct read_context *context,
     struct favorite_key edge = { .entity = context->entity };
     struct collection collection;
     err result = ERR_OK;
+    bool hidden = false;
 
     err e = favorite_targets_check(context->arena, context->refusal, request->n_target_ids,
                                    request->target_ids);
     if (e == ERR_OK)
         e = collection_read(context, request->collection, &collection);
+    if (e == ERR_OK)
+        e = erasure_read(context, &hidden);
     if (e != ERR_OK)
         return e;
     edge.collection = collection.number;
@@ -49,6 +53,10 @@ static err favorites_batch_get_status_read(struct read_context *context,
     response->statuses = arena_alloc(context->arena, sizeof(void *) * request->n_target_ids);
     for (size_t i = 0; i < request->n_target_ids; i++) {
         edge.target = slice_from_text(request->target_ids[i]);
+        if (hidden) {
+            response->statuses[i] = favorite_status(context->arena, edge.target, NULL);
+            continue;
+        }
         e = status_of(context, &edge, &response->statuses[i]);
         if (e == ERR_NEED || result == ERR_OK)
             result = e; /* Go on, so that every missing row is noted. */

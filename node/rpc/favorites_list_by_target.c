@@ -2,6 +2,7 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
@@ -18,7 +19,20 @@ struct page {
     list_response *response;
     uint32_t size;
     bool more;
+    char *last; /* The player of the last edge that was looked at. */
+    uint32_t seen;
+    err result;
 };
+
+/* Its edges go one after the other: until this one's turn comes, it stands with its target. */
+static bool is_erased(struct page *page, struct slice entity)
+{
+    bool hidden;
+
+    if (erasure_read_of(page->context, entity, &hidden) == ERR_NEED)
+        page->result = ERR_NEED; /* Go on, so that every missing row is noted. */
+    return hidden;
+}
 
 /* One that cannot be read is listed without its time, so that pages go on. */
 static bool take(void *user, struct slice key, struct slice value)
@@ -29,7 +43,7 @@ static bool take(void *user, struct slice key, struct slice value)
     struct player player;
     uint64_t at_ms = 0;
 
-    if (page->response->n_edges == page->size) {
+    if (page->seen++ == page->size) {
         page->more = true;
         return false;
     }
@@ -37,10 +51,13 @@ static bool take(void *user, struct slice key, struct slice value)
         damage_note(page->context->damage, (struct slice){ 0 }, FAVORER_DAMAGE);
     if (favorite_key_parse(key, &edge) != ERR_OK)
         return true;
+    player_init(&player, edge.entity);
+    page->last = arena_text(arena, player_id(&player));
+    if (is_erased(page, edge.entity))
+        return true;
     Holdfast__V1__FavoriteEdge *told =
         (void *)arena_message(arena, &holdfast__v1__favorite_edge__descriptor);
-    player_init(&player, edge.entity);
-    told->player_id = arena_text(arena, player_id(&player));
+    told->player_id = page->last;
     told->created_at_ms = (int64_t)at_ms;
     page->response->edges[page->response->n_edges++] = told;
     return true;
@@ -74,7 +91,8 @@ static err read_page(struct page *page, const list_request *request, uint64_t co
         .limit = page->size + 1, /* One more, to know whether there is another page. */
     };
     page->response->edges = arena_alloc(context->arena, sizeof(void *) * page->size);
-    return state_range_visit(context->state, &range, context->need, take, page);
+    e = state_range_visit(context->state, &range, context->need, take, page);
+    return e == ERR_OK ? page->result : e;
 }
 
 static err favorites_list_by_target_read(struct read_context *context,
@@ -97,8 +115,8 @@ static err favorites_list_by_target_read(struct read_context *context,
         e = read_page(&page, request, collection.number);
     if (e != ERR_OK)
         return e;
-    if (page.more)
-        response->next_cursor = response->edges[response->n_edges - 1]->player_id;
+    if (page.more && page.last != NULL)
+        response->next_cursor = page.last;
     response->as_of = as_of_text(context);
     return ERR_OK;
 }

@@ -2,6 +2,7 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
@@ -103,15 +104,19 @@ static err favorites_list_favorites_read(struct read_context *context,
     uint32_t size = request->page_size > 0 ? request->page_size : PAGE_SIZE_DEFAULT;
     struct page page = { .context = context, .response = response, .size = size };
     struct collection collection;
+    bool hidden = false;
 
     if (request->page_size > PAGE_SIZE_MAX)
         return refuse_number(context->arena, context->refusal, "page_size", "1 to 200, or 0",
                              request->page_size);
     err e = collection_read(context, request->collection, &collection);
+    if (e == ERR_OK)
+        e = erasure_read(context, &hidden);
     if (e != ERR_OK)
         return e;
     const struct favorite_key edge = { .entity = context->entity, .collection = collection.number };
-    e = count_edges(context, &edge, response);
+    if (!hidden)
+        e = count_edges(context, &edge, response);
     if (e == ERR_OK && response->edges > 0)
         e = read_page(&page, request, collection.number);
     if (e != ERR_OK)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/definition.pb-c.h"
+#include "node/core/erasure/erasure.h"
 #include "node/core/top/pull_item.h"
 
 static void define(struct fixture *f, Holdfast__Internal__V1__Defined *given)
@@ -415,4 +416,25 @@ void fixture_take_totals(struct fixture *f)
     (void)fixture_read(f, METHOD_GET_SHARD_TOP, &top.base);
     buf_deinit(&homes);
     buf_deinit(&items);
+}
+
+void fixture_erase(struct fixture *f, const char *player, bool stays)
+{
+    Holdfast__V1__ErasePlayerRequest request = HOLDFAST__V1__ERASE_PLAYER_REQUEST__INIT;
+    Holdfast__V1__RestorePlayerRequest undo = HOLDFAST__V1__RESTORE_PLAYER_REQUEST__INIT;
+    Holdfast__V1__GetErasureRequest get = HOLDFAST__V1__GET_ERASURE_REQUEST__INIT;
+    Holdfast__V1__ExportPlayerRequest export = HOLDFAST__V1__EXPORT_PLAYER_REQUEST__INIT;
+
+    request.player_id = undo.player_id = get.player_id = export.player_id = text_lend(player);
+    request.op_id = fixture_op_id(f);
+    request.authority = undo.authority = fixture_authority(f, "system:admin");
+    (void)fixture_mutate(f, METHOD_ERASE_PLAYER, &request.base);
+    (void)fixture_pass(f, ERASURE_PACE_MS / 2);
+    (void)fixture_read(f, METHOD_GET_ERASURE, &get.base);
+    (void)fixture_read(f, METHOD_EXPORT_PLAYER, &export.base);
+    undo.op_id = fixture_op_id(f);
+    if (!stays)
+        (void)fixture_mutate(f, METHOD_RESTORE_PLAYER, &undo.base);
+    for (uint32_t i = 0; i < 4 && !stays; i++)
+        (void)fixture_pass(f, ERASURE_PACE_MS);
 }

@@ -83,6 +83,9 @@ const Holdfast__V1__FavoriteStatus *fixture_status(struct fixture *f, const char
 /* Pulls what the shard's own players favorited, of targets whose home it is, and logs it there;
  * then reads what is told of that. */
 void fixture_take_totals(struct fixture *f);
+/* Erases the player, and reads what is told of that; a few steps later undoes it, unless it stays.
+ * Each may be refused. */
+void fixture_erase(struct fixture *f, const char *player, bool stays);
 /* All rows of edges fit each other: lists, targets and counts are those of the edges. Looks at the
  * database, after a checkpoint. */
 void fixture_check_edges(struct fixture *f);

@@ -416,6 +416,7 @@ static void populate(struct world *w)
     favorite_at_home(f, w->ann);
     fixture_count_all(f, w->ann);
     fixture_consume_all(f);
+    fixture_erase(f, w->ann, false);
     fixture_take_totals(f);
     fixture_rebuild_all(f, 2);
     assert_non_null(grant(w, f, w->bob, NULL));
@@ -466,6 +467,9 @@ static void want_everything(struct world *w)
     read_favorites(f, w->ann);
     fixture_count_all(f, w->ann);
     fixture_consume_all(f);
+    fixture_erase(f, w->ann, true);
+    read_favorites(f, w->ann);
+    fixture_erase(f, w->ann, false);
     fixture_take_totals(f);
     fixture_rebuild_all(f, 4);
     reverse(f, w->ann, "claim:second");
@@ -628,7 +632,7 @@ static bool works_again(char table, enum spoiling how)
         TABLE_DEFINITION, TABLE_COLLECTION, TABLE_RATE_RULES, TABLE_FAVORER, TABLE_PARTIAL,
         TABLE_ADDER,      TABLE_CHANGED,    TABLE_EMPTIED,    TABLE_NEWEST,  TABLE_PULLED,
         TABLE_SHARE,      TABLE_TALLY,      TABLE_RANK,       TABLE_RECOUNT, TABLE_EVENT,
-        TABLE_CONSUMER,
+        TABLE_CONSUMER,   TABLE_ERASURE, /* It is erased again. */
     };
 
     return memchr(shards, table, sizeof shards) == NULL && how < SCATTERED;

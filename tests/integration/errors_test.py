@@ -640,6 +640,17 @@ class Errors(ClusterTest):
                 break
         self.assertEqual(full, "CAPACITY_FULL")
 
+    def test_d_erasure(self):
+        erase, undo = "ErasureService/ErasePlayer", "ErasureService/RestorePlayer"
+        request = {"playerId": "erased", "opId": uuid7(), "authority": ADMIN}
+        self.gives("NOT_FOUND", undo, request)
+        self.gives("PERMISSION_DENIED", erase, request | {"opId": uuid7(), "authority": "system:match"})
+        self.gives("PERMISSION_DENIED", undo, request | {"opId": uuid7(), "authority": "system:match"})
+        self.gives("INVALID_ARGUMENT", erase, request | {"opId": uuid7(), "graceMs": -1})
+        self.gives(None, erase, request | {"opId": uuid7()})
+        self.gives("QUARANTINED", "FavoritesService/Favorite", {
+            "playerId": "erased", "opId": uuid7(), "targetId": "pong"})
+
     def test_d_backups(self):
         self.client.grant(self.player, 1)
         self.gives("VERSION_CONFLICT", "BackupService/ArmBackup", {"shard": 0})

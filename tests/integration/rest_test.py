@@ -300,6 +300,17 @@ class Rest(ClusterTest):
         self.assertTrue(self.good("DeleteConsumer", place)["deleted"])
         self.bad(404, "consumer", self.route("GetConsumer", place))
 
+    def test_1_erasure(self):
+        ada = {"player_id": self.player()}
+        admin = self.as_system("admin")
+        kept = self.good("ExportPlayer", ada)
+        self.assertNotIn("rows", kept)
+        told = self.good("ErasePlayer", ada, {"graceMs": 3600000}, headers=admin)["erasure"]
+        self.assertEqual(told["state"], "ERASURE_STATE_WITHDRAWING")
+        wait_for("it to be erased", lambda: self.good("GetErasure", ada)["erasure"]["state"] == "ERASURE_STATE_WITHDRAWN")
+        self.assertEqual(self.good("RestorePlayer", ada, {}, headers=admin)["erasure"]["number"], told["number"])
+        wait_for("it to be restored", lambda: self.good("GetErasure", ada)["erasure"]["state"] == "ERASURE_STATE_RESTORED")
+
     def test_1_what_operators_call(self):
         ada = self.player(1)
         for operation in ("GetServiceInfo", "ListProcesses", "ListShards", "ListServers", "ListIncidents", "GetLoad",

@@ -139,6 +139,9 @@ void counter_carried_out(struct change *c, const Holdfast__V1__AddToCounterRespo
         .is_counter = true,
     };
     const struct edge_step *before = favorite_edge_at(c->sim, &step, c->entry->index);
+    if (erasure_blocks(c))
+        model_fail(c, "a player that is erased adds, entry", c->entry->index);
+    step.life = before != NULL ? before->life : 0;
     step.value = (before != NULL ? before->value : 0) + request->amount;
     step.amount = request->amount;
     step.favorited = true;
@@ -204,18 +207,20 @@ err counter_row_add(struct slice key, struct slice value, struct counter_sums *s
 void counter_check_sums(struct sim *sim, uint32_t shard, const struct counter_sums *sums)
 {
     const struct favorites_sim *favorites = sim->favorites;
-    uint64_t targets = 0, value = 0;
+    uint64_t targets = 0, value = 0, adders = 0, adders_value = 0;
 
     for (uint32_t i = 0; i < favorites->step_count; i++) {
         const struct edge_step *step = &favorites->steps[i];
         if (!step->is_counter || step->shard != shard ||
-            favorite_edge_at(sim, step, UINT64_MAX) != step)
+            favorite_edge_at(sim, step, UINT64_MAX) != step || !step->favorited)
             continue;
         targets++;
         value += (uint64_t)step->value;
+        adders += !step->withdrawn;
+        adders_value += step->withdrawn ? 0 : (uint64_t)step->value;
     }
-    if (sums->targets != targets || sums->adders != targets || sums->value != value ||
-        sums->adders_value != value)
+    if (sums->targets != targets || sums->adders != adders || sums->value != value ||
+        sums->adders_value != adders_value)
         sim_fail(
             sim, shard,
             "players added %llu to %llu targets; by their rows %llu to %llu, by their targets' "

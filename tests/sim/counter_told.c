@@ -26,7 +26,9 @@ static void check_value(const struct told *t, const Holdfast__V1__PlayerCounter 
         .player = (uint32_t)(told_player(t) - t->sim->oracle->players),
         .target = favorite_target_of(told->target_id),
     };
-    const struct edge_step *step = favorite_edge_at(t->sim, &of, index);
+    const struct edge_step *step = erasure_hides_at(t->sim, of.shard, of.player, index)
+                                       ? NULL
+                                       : favorite_edge_at(t->sim, &of, index);
     int64_t value = step != NULL ? step->value : 0;
     uint64_t at_ms = step != NULL ? step->at_ms : 0;
 
@@ -64,8 +66,11 @@ static uint32_t list_at(const struct told *t, uint64_t number, uint64_t index, u
     };
     uint32_t count = 0;
 
+    if (erasure_hides_at(t->sim, of.shard, of.player, index))
+        return 0;
     for (of.target = from; of.target < FAVORITE_TARGETS; of.target++) {
-        if (favorite_edge_at(t->sim, &of, index) != NULL)
+        const struct edge_step *step = favorite_edge_at(t->sim, &of, index);
+        if (step != NULL && step->favorited)
             ret_targets[count++] = of.target;
     }
     return count;

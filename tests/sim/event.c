@@ -146,12 +146,24 @@ static void want_edges(struct wanted *wanted)
         first--;
     for (uint32_t i = first; i < count; i++) {
         const struct edge_step *step = &favorites->steps[i];
-        if (step->is_counter)
-            continue; /* Additions leave no events. */
+        if (step->is_counter || step->by_erasure)
+            continue; /* Additions leave no events, nor do steps of an erasure. */
         const struct edge_step *was = favorite_edge_at(c->sim, step, c->entry->index - 1);
         if (step->decided || (was != NULL && was->favorited) != step->favorited)
             want_of_player(wanted, step->player, KIND(FAVORITE), step->ver, step->favorited);
     }
+}
+
+static void want_erasures(struct wanted *wanted)
+{
+    const struct change *c = wanted->c;
+    const struct favorites_sim *favorites = c->sim->favorites;
+
+    if (favorites == NULL || favorites->erasure_count == 0)
+        return;
+    const struct erasure_seen *seen = &favorites->erasures[favorites->erasure_count - 1];
+    if (seen->shard == c->number && seen->index == c->entry->index && seen->told)
+        want_of_player(wanted, seen->player, KIND(ERASURE), seen->number, false);
 }
 
 static struct definition_events *definition_get(struct shard_events *shard, uint64_t number)
@@ -222,6 +234,7 @@ static void want_all(struct wanted *wanted)
         want_session(wanted, i, &events_of(c->sim)->players[i]);
     }
     want_edges(wanted);
+    want_erasures(wanted);
     want_definitions(wanted);
 }
 

@@ -26,6 +26,8 @@ void event_told_number(const Holdfast__V1__Event *event, uint64_t *ret_number, b
     } else if (event->kind == KIND(SESSION)) {
         *ret_number = event->session->fence;
         *ret_flag = event->session->started != 0;
+    } else if (event->kind == KIND(ERASURE)) {
+        *ret_number = event->erasure->number;
     } else if (event->kind == KIND(DEFINITION)) {
         *ret_number = event->definition->version;
         *ret_flag = event->definition->deleted != 0;

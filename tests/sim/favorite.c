@@ -19,6 +19,7 @@
 #define COUNTERS          600u /* Likewise, in runs with counters. */
 #define REVIEWS           250u /* Likewise, in runs with reviews. */
 #define FEW_COUNTERS      100u
+#define ERASURES          250u /* Likewise, in runs with erasures. */
 #define BURST_MAX         FAVORITE_TARGETS
 #define VER_STEP_MS       64u
 #define VER_SPREAD        40u
@@ -43,6 +44,7 @@ void favorite_free_all(struct sim *sim)
         free(sim->favorites->steps);
         free(sim->favorites->lives);
         free(sim->favorites->uses);
+        free(sim->favorites->erasures);
     }
     free(sim->favorites);
     sim->favorites = NULL;
@@ -131,6 +133,10 @@ void favorite_act(struct sim *sim, uint32_t server)
         return;
     uint32_t player = (uint32_t)sim_between(sim, 0, sim->player_count - 1);
 
+    if (erasure_runs(sim) && sim_chance(sim, ERASURES)) {
+        erasure_act(sim, server, player);
+        return;
+    }
     if (review_runs(sim) && sim_chance(sim, REVIEWS)) {
         review_act(sim, server);
         return;
@@ -224,7 +230,7 @@ static bool stands(const struct sim *sim, const struct edge_step *edge, uint64_t
 
 bool favorite_step_counts(const struct edge_step *step)
 {
-    return step->favorited && step->flag == 0;
+    return step->favorited && step->flag == 0 && !step->withdrawn;
 }
 
 uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, uint64_t index)
@@ -240,7 +246,7 @@ uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, 
     return count;
 }
 
-/* Nothing is taken from a counter, so each addition stays in its hour. */
+/* Each addition stays in its hour, until what its player added is taken out of the total. */
 static void counter_hours(const struct sim *sim, const struct edge_step *edge, uint64_t index,
                           struct hours *hours)
 {
@@ -248,8 +254,11 @@ static void counter_hours(const struct sim *sim, const struct edge_step *edge, u
 
     for (uint32_t i = 0; favorites != NULL && i < favorites->step_count; i++) {
         const struct edge_step *step = &favorites->steps[i];
-        if (step->is_counter && step->shard == edge->shard && step->number == edge->number &&
-            step->target == edge->target && step->index <= index)
+        if (!step->is_counter || step->shard != edge->shard || step->number != edge->number ||
+            step->target != edge->target || step->index > index)
+            continue;
+        const struct edge_step *last = favorite_edge_at(sim, step, index);
+        if (last->favorited && !last->withdrawn && last->life == step->life)
             hours_add_many(hours, hour_of(step->at_ms), (uint64_t)step->amount);
     }
 }
@@ -441,6 +450,10 @@ void favorite_carried_out(struct change *c, const struct favorite_deed *deed)
     }
     struct edge_step edge = edge_of(c, deed, collection);
     const struct edge_step was = edge;
+
+    if (erasure_blocks(c))
+        model_fail(c, "an edge of a player that is erased changes, entry", c->entry->index);
+    edge.by_erasure = false;
     uint32_t flag = rate_flag(c, &edge);
     bool applied = step_on(deed, collection, c->entry->owner_ms, flag, &edge);
     bool made = edge.favorited && !was.favorited;
@@ -541,19 +554,27 @@ static void add_row(struct sim *sim, uint32_t shard, const struct state_write *w
     sums->partial += partial.count;
 }
 
-static uint64_t standing_in(const struct sim *sim, uint32_t shard, uint64_t *ret_waiting)
+/* Edges that stand; of those, how many are withdrawn, wait for a review, and count. */
+struct standing {
+    uint64_t all, withdrawn, waiting, counted;
+};
+
+static struct standing standing_in(const struct sim *sim, uint32_t shard)
 {
     const struct favorites_sim *favorites = sim->favorites;
-    uint64_t count = 0;
+    struct standing standing = { 0 };
 
     for (uint32_t i = 0; i < favorites->step_count; i++) {
         const struct edge_step *step = &favorites->steps[i];
-        if (step->shard == shard && favorite_edge_at(sim, step, UINT64_MAX) == step)
-            count += step->favorited && !step->is_counter;
-        if (step->shard == shard && favorite_edge_at(sim, step, UINT64_MAX) == step)
-            *ret_waiting += step->favorited && step->flag > 0;
+        if (step->shard != shard || !step->favorited || step->is_counter ||
+            favorite_edge_at(sim, step, UINT64_MAX) != step)
+            continue;
+        standing.all++;
+        standing.withdrawn += step->withdrawn;
+        standing.waiting += step->flag > 0;
+        standing.counted += favorite_step_counts(step);
     }
-    return count;
+    return standing;
 }
 
 static void check_shard(struct sim *sim, uint32_t shard)
@@ -569,21 +590,22 @@ static void check_shard(struct sim *sim, uint32_t shard)
             add_row(sim, shard, &writes[i], &sums);
     }
     state_checkpoint_end(state, false);
-    uint64_t waiting = 0, wanted = standing_in(sim, shard, &waiting);
+    const struct standing wanted = standing_in(sim, shard);
     counter_check_sums(sim, shard, &sums.counters);
     sums.counted -= sums.counters.targets;
-    sums.partial -= sums.counters.value;
-    if (sums.standing != wanted || sums.listed != wanted || sums.favorers != wanted ||
-        sums.counted != wanted || sums.partial != wanted - waiting)
+    sums.partial -= sums.counters.adders_value;
+    if (sums.standing != wanted.all || sums.listed != wanted.all ||
+        sums.favorers != wanted.all - wanted.withdrawn || sums.counted != wanted.all ||
+        sums.partial != wanted.counted)
         sim_fail(sim, shard,
                  "%llu edges stand: %llu rows say so, %llu in lists, %llu with targets, counted "
                  "as %llu and %llu",
-                 (unsigned long long)wanted, (unsigned long long)sums.standing,
+                 (unsigned long long)wanted.all, (unsigned long long)sums.standing,
                  (unsigned long long)sums.listed, (unsigned long long)sums.favorers,
                  (unsigned long long)sums.counted, (unsigned long long)sums.partial);
-    if (sums.waiting != waiting || sums.reviews != waiting)
+    if (sums.waiting != wanted.waiting || sums.reviews != wanted.waiting)
         sim_fail(sim, shard, "%llu edges wait for a review: %llu rows say so, %llu are in the list",
-                 (unsigned long long)waiting, (unsigned long long)sums.waiting,
+                 (unsigned long long)wanted.waiting, (unsigned long long)sums.waiting,
                  (unsigned long long)sums.reviews);
     if (sums.gone != sums.buried || sums.gone != sums.counted_gone)
         sim_fail(sim, shard, "%llu edges are gone, %llu in lists, counted as %llu",

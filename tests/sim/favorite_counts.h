@@ -13,7 +13,9 @@
     X(reviews_rejected) X(reviews_by_hand) X(reviews_gone) X(reviews_untrue) X(reviews_lists)        \
     X(counters_added) X(counters_full) X(counters_unknown) X(counters_lists) X(counters_pages)       \
     X(counters_values) X(counters_partials) X(counters_tops) X(rebuild_steps) X(rebuilds_done)      \
-    X(rebuilds_under_way)
+    X(rebuilds_under_way)                                                                    \
+    X(erasures_begun) X(erasures_undone) X(erasures_withdrawn) X(erasures_restored)                  \
+    X(erasures_purged) X(erasures_over) X(erasures_in_parts) X(erasures_refused) X(erasures_exported)
 /* clang-format on */
 
 #endif

@@ -5,6 +5,7 @@
 #include "node/core/favorite/partial.h"
 #include "tests/sim/counter.h"
 #include "tests/sim/definition.h"
+#include "tests/sim/erasure.h"
 #include "tests/sim/favorite.h"
 
 /* An edge after an entry that changed it, or what a player has added to a target of a counter. The
@@ -20,7 +21,10 @@ struct edge_step {
     uint32_t flag; /* Of one that stands: what it waits for; 0: it counts. Of one that is gone: what
                     * it is flagged for if it is made again. */
     uint64_t flagged_at_ms;
-    bool decided; /* By a moderator. */
+    bool decided;    /* By a moderator. */
+    bool withdrawn;  /* It stands, and does not count: its player is erased. */
+    bool by_erasure; /* No call made it. */
+    uint32_t life;   /* Of a counter: so often was it purged. */
     bool is_counter;
     int64_t amount, value; /* Of a counter: what the entry added; in all. */
 };
@@ -54,6 +58,8 @@ struct favorites_sim {
     uint32_t life_count, life_capacity;
     struct rate_use_seen *uses; /* Of rate.c. */
     uint32_t use_count, use_capacity;
+    struct erasure_seen *erasures; /* Of erasure.c. */
+    uint32_t erasure_count, erasure_capacity;
 };
 
 struct favorites_sim *favorites_of(struct sim *sim);
@@ -70,7 +76,7 @@ const struct edge_step *favorite_edge_at(const struct sim *sim, const struct edg
 /* How many lead to the target of `edge`, or what was added to it, and how many its player has. */
 uint64_t favorite_count_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
 uint32_t favorite_edges_at(const struct sim *sim, const struct edge_step *edge, uint64_t index);
-/* Whether counts have it: it stands, and does not wait for a review. */
+/* Whether counts have it: it stands, waits for no review, and is not withdrawn. */
 bool favorite_step_counts(const struct edge_step *step);
 uint32_t favorite_target_of(const char *target);
 /* The number of what counts are of, as of an entry of the shard that was asked; 0: none. */

@@ -66,7 +66,9 @@ void favorite_told_statuses(const struct told *t)
             .target = favorite_target_of(request->target_ids[i]),
         };
         CHECK(strcmp(response->statuses[i]->target_id, request->target_ids[i]) == 0);
-        check_status(t, response->statuses[i], favorite_edge_at(t->sim, &edge, index));
+        bool hidden = erasure_hides_at(t->sim, edge.shard, edge.player, index);
+        check_status(t, response->statuses[i],
+                     hidden ? NULL : favorite_edge_at(t->sim, &edge, index));
     }
     t->sim->counts.favorites_statuses++;
 }
@@ -110,6 +112,8 @@ static uint32_t list_at(const struct told *t, uint64_t number, uint64_t index,
     struct edge_step edge = { .shard = t->call->shard, .number = number, .player = player_of(t) };
     uint32_t count = 0;
 
+    if (erasure_hides_at(t->sim, edge.shard, edge.player, index))
+        return 0;
     for (edge.target = 0; edge.target < FAVORITE_TARGETS; edge.target++) {
         const struct edge_step *found = favorite_edge_at(t->sim, &edge, index);
         if (found == NULL || !found->favorited)
@@ -202,7 +206,8 @@ void favorite_told_by_target(const struct told *t)
     };
     for (edge.player = 0; edge.player < t->sim->player_count; edge.player++) {
         const struct edge_step *found = favorite_edge_at(t->sim, &edge, index);
-        if (found == NULL || !found->favorited)
+        if (found == NULL || !found->favorited || found->withdrawn ||
+            erasure_hides_at(t->sim, edge.shard, edge.player, index))
             continue;
         if (place == response->n_edges ||
             (uint32_t)(response->edges[place]->player_id[1] - '0') != edge.player ||

@@ -6,6 +6,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/proto_scan.h"
 #include "runtime/base/check.h"
+#include "tests/sim/erasure.h"
 #include "tests/sim/model.h"
 
 #define IF_VERSION 5u
@@ -87,7 +88,9 @@ void model_check_reason(const struct change *c, const struct op_model *op, int c
         model_fail_op(c, op, "meets a transaction, and none holds the player");
     c->sim->counts.txn_conflicts_told += code == (int)CODE(TXN_CONFLICT);
     c->sim->counts.refused_contained += code == (int)CODE(QUARANTINED);
-    if (code == (int)CODE(QUARANTINED) && !c->player->contained && c->rule->plans == NULL)
+    c->sim->counts.erasures_refused += code == (int)CODE(QUARANTINED) && erasure_blocks(c);
+    if (code == (int)CODE(QUARANTINED) && !c->player->contained && c->rule->plans == NULL &&
+        !erasure_blocks(c))
         model_fail_op(c, op, "is refused for a review that there is not");
     if (c->rule->plans != NULL) {
         check_plan_refused(c, op, code);

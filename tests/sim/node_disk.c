@@ -551,6 +551,7 @@ struct shard_limits node_limits(const struct sim *sim, const struct sim_node *no
 
     limits.apply_version_max = node->apply_version_max;
     limits.shard_count = sim->shard_count;
+    limits.erasure_rows_max = 1 + (uint32_t)(sim->seed % 3);
     limits.watermark_tell_ms = SIM_TELL_MS;
     limits.rep.lag_ms_max = sim->lag_ms_max;
     limits.snapshot_part_bytes = sim->part_bytes;

@@ -98,6 +98,21 @@ static uint64_t waiting_at(const struct sim *sim, uint32_t shard, uint64_t index
     return count;
 }
 
+/* Of those, how many are of players that are erased: they are not listed. */
+static uint64_t hidden_at(const struct sim *sim, uint32_t shard, uint64_t index)
+{
+    const struct favorites_sim *favorites = sim->favorites;
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; favorites != NULL && i < favorites->step_count; i++) {
+        const struct edge_step *step = &favorites->steps[i];
+        count += step->shard == shard && step->index <= index && waits(step) &&
+                 favorite_edge_at(sim, step, index) == step &&
+                 erasure_hides_at(sim, shard, step->player, index);
+    }
+    return count;
+}
+
 void review_check_rows(const struct change *c, const struct edge_step *edge, uint32_t flagged)
 {
     const struct meta *meta = applier_meta(c->shard->applier);
@@ -154,6 +169,7 @@ static void decide(struct change *c, const struct review_deed *deed, struct edge
         edge->flagged_at_ms = c->entry->owner_ms;
     }
     edge->decided = true;
+    edge->by_erasure = false;
     edge->index = c->entry->index;
     edge->dot = (struct source_dot){ c->entry->dot.epoch, c->entry->dot.counter };
     favorite_step_add(favorites_of(c->sim), edge);
@@ -209,6 +225,8 @@ void review_carried_out(struct change *c, const struct op_model *op, const struc
     uint32_t edges = 0;
     uint64_t since_ms;
 
+    if (erasure_blocks(c))
+        model_fail_op(c, op, "reviews edges of a player that is erased");
     if (c->op.authority.scope.size != 5)
         model_fail_op(c, op, "reviews under a scope that may not");
     if (collection == NULL) {
@@ -264,25 +282,32 @@ void review_told_list(const struct told *t)
     if (index == 0)
         return;
     uint64_t waiting = waiting_at(t->sim, t->call->shard, index, &since_ms);
+    uint64_t hidden = hidden_at(t->sim, t->call->shard, index), told = waiting - hidden;
     if (response->waiting != waiting)
         told_fail(t, "how many edges wait for a review", response->waiting, waiting);
-    if (response->n_edges != (waiting < request->page_size ? waiting : request->page_size))
-        told_fail(t, "the flagged edges on a page", response->n_edges, waiting);
+    if (hidden == 0 || waiting <= request->page_size) {
+        if (response->n_edges != (told < request->page_size ? told : request->page_size))
+            told_fail(t, "the flagged edges on a page", response->n_edges, told);
+    } else if (response->n_edges > told) {
+        told_fail(t, "the flagged edges of players that are not erased", response->n_edges, told);
+    }
     for (size_t i = 0; i < response->n_edges; i++) {
-        const Holdfast__V1__FlaggedEdge *told = response->edges[i];
+        const Holdfast__V1__FlaggedEdge *one = response->edges[i];
         const struct edge_step edge = {
             .shard = t->call->shard,
-            .number = told->collection_number,
-            .player = model_player_of_id(told->player_id),
-            .target = favorite_target_of(told->target_id),
+            .number = one->collection_number,
+            .player = model_player_of_id(one->player_id),
+            .target = favorite_target_of(one->target_id),
         };
         const struct edge_step *step = favorite_edge_at(t->sim, &edge, index);
-        if (step == NULL || !waits(step) || (uint32_t)told->reason != step->flag ||
-            told->created_at_ms != (int64_t)step->at_ms ||
-            told->flagged_at_ms != (int64_t)step->flagged_at_ms)
+        if (step == NULL || !waits(step) || (uint32_t)one->reason != step->flag ||
+            one->created_at_ms != (int64_t)step->at_ms ||
+            one->flagged_at_ms != (int64_t)step->flagged_at_ms)
             told_fail(t, "an edge is told as flagged otherwise than it is, at place", i, 0);
-        if (i == 0 && told->flagged_at_ms != (int64_t)since_ms)
-            told_fail(t, "the first that waits", (uint64_t)told->flagged_at_ms, since_ms);
+        if (erasure_hides_at(t->sim, edge.shard, edge.player, index))
+            told_fail(t, "an edge of an erased player is told as flagged, at place", i, 0);
+        if (i == 0 && hidden == 0 && one->flagged_at_ms != (int64_t)since_ms)
+            told_fail(t, "the first that waits", (uint64_t)one->flagged_at_ms, since_ms);
     }
     t->sim->counts.reviews_lists += response->n_edges > 0;
 }

@@ -53,6 +53,11 @@ void applier_set_shard_count(struct applier *applier, uint32_t shard_count)
     applier->shard_count = shard_count;
 }
 
+void applier_set_erasure_rows(struct applier *applier, uint32_t rows_max)
+{
+    applier->erasure_rows = rows_max;
+}
+
 void applier_set_version_max(struct applier *applier, uint32_t version_max)
 {
     applier->version_max = version_max;

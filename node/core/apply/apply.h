@@ -26,7 +26,8 @@
  * kept of a target without edges goes once its home has logged that; what changes leaves events.
  * 8: rate rules hold; there are counters; a DEFINE keeps the rows of all rate rules and counters.
  * 9: counts of targets are computed again while they change, and an entry may change several; edges
- * are flagged; there are consumers of events; a shard counts the events that it has trimmed.
+ * are flagged; there are consumers of events; a shard counts the events that it has trimmed; a
+ * player's edges and additions can be erased; what a player added knows in which hours.
  */
 #define APPLY_VERSION 9u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms
@@ -44,6 +45,8 @@ void applier_free(struct applier *applier);
 void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
 /* What this program can apply, if not APPLY_VERSION. */
 void applier_set_version_max(struct applier *applier, uint32_t version_max);
+/* How many edges and additions one entry of an erasure deals with. */
+void applier_set_erasure_rows(struct applier *applier, uint32_t rows_max);
 /* Under which version what is prepared from here on is applied, and in which epoch: of the last
  * START in the log, which may not be applied yet. 0, at first: of the START applied last. */
 void applier_set_log(struct applier *applier, uint32_t version, uint64_t epoch);

@@ -31,6 +31,7 @@ struct applier {
     int64_t pulled_ms;
     uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
     uint64_t trim_next_ms;  /* When to look for events to remove; 0: at once. */
+    uint32_t erasure_rows;  /* That one entry of an erasure deals with. */
     uint64_t keys_from_ms;  /* No `key:` id that is kept was decided earlier; 0: not known. */
 };
 

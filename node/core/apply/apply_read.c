@@ -135,6 +135,19 @@ static void reservation_due(struct applier *applier, const struct player *player
     owner_op_encode(METHOD_RESERVATION_DUE, player->entity, &due.base, out);
 }
 
+static bool erasure_due(struct applier *applier, const struct player *player, uint64_t number,
+                        struct buf *out)
+{
+    Holdfast__Internal__V1__ErasureDueRequest due =
+        HOLDFAST__INTERNAL__V1__ERASURE_DUE_REQUEST__INIT;
+
+    due.player_id = arena_text(&applier->scratch, player_id(player));
+    due.number = number;
+    due.rows_max = applier->erasure_rows;
+    owner_op_encode(METHOD_ERASURE_DUE, player->entity, &due.base, out);
+    return true;
+}
+
 /* The earliest timer, if it is due; *next_ms follows it otherwise. */
 static bool timer_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *next_ms)
 {
@@ -151,6 +164,8 @@ static bool timer_due(struct applier *applier, uint64_t unix_ms, struct buf *out
     }
     struct player player;
     player_init(&player, timer.entity);
+    if (timer.reservation_seq >= ERASURE_TIMER_SEQ)
+        return erasure_due(applier, &player, timer.reservation_seq - ERASURE_TIMER_SEQ, out);
     if (timer.reservation_seq > 0) {
         reservation_due(applier, &player, timer.reservation_seq, out);
         return true;

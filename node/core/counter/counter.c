@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "node/core/codec/arena_proto.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
@@ -167,6 +168,8 @@ err counter_add(struct apply_context *context, const add_request *request, add_r
     struct addition a = { .context = context, .amount = (uint64_t)request->amount };
 
     err e = counter_rule_get(context, request->counter, &a.rule);
+    if (e == ERR_OK)
+        e = erasure_admit(context);
     if (e != ERR_OK)
         return e;
     a.key = (struct favorite_key){
@@ -185,6 +188,10 @@ err counter_add(struct apply_context *context, const add_request *request, add_r
     }
     a.row.value += request->amount;
     a.row.at_ms = context->owner_ms;
+    if (context->version >= ERASURE_APPLY_VERSION) {
+        hours_prune(&a.row.hours, hour_of(context->owner_ms));
+        hours_add_many(&a.row.hours, hour_of(context->owner_ms), a.amount);
+    }
     store(&a);
     e = partial_add(&a);
     if (e != ERR_OK)

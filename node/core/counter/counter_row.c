@@ -2,26 +2,36 @@
 
 #include "node/core/definition/counter_rule.h"
 
-#define ROW_VERSION 1u
+#define ROW_VERSION       2u
+#define ROW_VERSION_FIRST 1u /* Without hours. */
 
 void added_row_encode(const struct added_row *row, struct buf *out)
 {
-    buf_put_u8(out, ROW_VERSION);
+    buf_put_u8(out, row->hours.count > 0 ? ROW_VERSION : ROW_VERSION_FIRST);
     buf_put_u64(out, (uint64_t)row->value);
     buf_put_u64(out, row->at_ms);
+    if (row->hours.count > 0)
+        hours_encode(&row->hours, out);
 }
 
 err added_row_decode(struct slice value, struct added_row *ret_row)
 {
     struct reader reader = reader_from(value);
 
-    bool known = read_u8(&reader) == ROW_VERSION;
+    struct added_row row = { 0 };
+
+    uint8_t version = read_u8(&reader);
     uint64_t number = read_u64(&reader);
-    uint64_t at_ms = read_u64(&reader);
-    if (!known || number == 0 || number > (uint64_t)COUNTER_VALUE_MAX ||
-        reader_finish(&reader) != ERR_OK)
+    row.at_ms = read_u64(&reader);
+    if (version == ROW_VERSION)
+        hours_read(&reader, &row.hours);
+    if ((version == ROW_VERSION) != (row.hours.count > 0) ||
+        (version != ROW_VERSION && version != ROW_VERSION_FIRST) || number == 0 ||
+        number > (uint64_t)COUNTER_VALUE_MAX || reader_finish(&reader) != ERR_OK ||
+        hours_sum(&row.hours, UINT32_MAX, UINT32_MAX) > number)
         return ERR_CORRUPT;
-    *ret_row = (struct added_row){ (int64_t)number, at_ms };
+    row.value = (int64_t)number;
+    *ret_row = row;
     return ERR_OK;
 }
 

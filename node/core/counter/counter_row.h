@@ -7,6 +7,7 @@
 #define NODE_CORE_COUNTER_COUNTER_ROW_H
 
 #include "node/core/favorite/favorite_row.h"
+#include "node/core/favorite/hours.h"
 
 #define ADDED_DAMAGE "what a player added to a target cannot be read"
 #define ADDER_DAMAGE "who added to a target cannot be read"
@@ -15,6 +16,9 @@
 struct added_row {
     int64_t value;  /* In all. */
     uint64_t at_ms; /* When the player added last. */
+    /* How much of it in which hour, of the last seven days before `at_ms`. Under an apply version
+     * before ERASURE_APPLY_VERSION (erasure_row.h) none is kept. */
+    struct hours hours;
 };
 void added_row_encode(const struct added_row *row, struct buf *out);
 NODISCARD err added_row_decode(struct slice value, struct added_row *ret_row);

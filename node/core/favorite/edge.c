@@ -1,5 +1,6 @@
 #include "node/core/favorite/edge.h"
 
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
@@ -136,20 +137,22 @@ static void favorer_change(struct favorite_edge *e, bool stands)
     put(e->context, &key);
 }
 
-/* An edge that goes, or waits, is taken from the hour in which it was made, `at_ms` of its row; one
- * that is accepted is counted there. */
+/* An edge that goes, waits or is withdrawn is taken from the hour in which it was made, `at_ms` of
+ * its row; one that is accepted or put back is counted there. */
 static err partial_change(struct favorite_edge *e, bool rises)
 {
-    uint32_t made = hour_of(e->row.at_ms);
+    uint32_t made = hour_of(e->row.at_ms), now = hour_of(e->context->owner_ms);
 
     e->partial.count += rises ? 1u : UINT64_MAX;
-    hours_prune(&e->partial.hours, hour_of(e->context->owner_ms));
+    hours_prune(&e->partial.hours, now);
     if (e->context->version < TOP_APPLY_VERSION)
         e->partial.hours = (struct hours){ 0 };
-    else if (rises)
-        hours_add(&e->partial.hours, made);
-    else
+    else if (!rises)
         hours_remove(&e->partial.hours, made);
+    else if (made > now || now - made < HOURS_MAX)
+        hours_add(&e->partial.hours, made);
+    if (e->context->version >= ERASURE_APPLY_VERSION) /* A row that was spoilt has it elsewhere. */
+        hours_trim(&e->partial.hours, e->partial.count);
     return partial_store(e->context, &e->key, &e->partial);
 }
 
@@ -181,14 +184,13 @@ static err first_of(struct apply_context *context, struct slice prefix, uint32_t
     return e;
 }
 
-/* Since when the first of all that wait in the shard does. ERR_NEED. */
-static err since_renew(struct apply_context *context)
+err review_since_renew(struct apply_context *context, uint32_t taken_max)
 {
     const uint8_t letter = TABLE_REVIEW;
     struct favorite_key edge;
     struct slice key;
 
-    err e = first_of(context, (struct slice){ &letter, 1 }, REVIEW_TARGETS_MAX + 1, &key);
+    err e = first_of(context, (struct slice){ &letter, 1 }, taken_max + 1, &key);
     if (e != ERR_OK)
         return e;
     context->meta->review_since_ms =
@@ -211,20 +213,25 @@ static void review_begin(struct favorite_edge *e, enum edge_flag flag)
     put(e->context, &key);
 }
 
+static void review_delete(struct favorite_edge *e)
+{
+    struct row_key key;
+
+    review_key(&key, &e->key, e->row.flagged_at_ms);
+    state_delete(e->context->state, row_key_slice(&key));
+    e->row.flag = FLAG_NONE;
+    e->row.flagged_at_ms = 0;
+    damage_count_down(e->context->damage, &e->context->meta->review_count, 1);
+}
+
 /* It waits no more. ERR_NEED. */
 static err review_end(struct favorite_edge *e)
 {
-    struct meta *meta = e->context->meta;
-    uint64_t since_ms = e->row.flagged_at_ms;
-    struct row_key key;
+    bool first = e->row.flagged_at_ms == e->context->meta->review_since_ms;
 
-    review_key(&key, &e->key, since_ms);
-    state_delete(e->context->state, row_key_slice(&key));
+    review_delete(e);
     e->own.flagged--;
-    e->row.flag = FLAG_NONE;
-    e->row.flagged_at_ms = 0;
-    damage_count_down(e->context->damage, &meta->review_count, 1);
-    return since_ms == meta->review_since_ms ? since_renew(e->context) : ERR_OK;
+    return first ? review_since_renew(e->context, REVIEW_TARGETS_MAX) : ERR_OK;
 }
 
 /* ---- changes ---- */
@@ -347,4 +354,106 @@ err edge_accept(struct favorite_edge *e)
     favorer_change(e, true);
     favorites_store(e->context, &e->key, &e->own);
     return partial_change(e, true);
+}
+
+/* ---- erasures ---- */
+
+/* What its own row says is so; where that cannot be read it stands as the list has it, and is
+ * flagged if it stands with its target so. *ret_with_target: it stands there. ERR_NEED. */
+static err erased_find(struct favorite_edge *e, bool *ret_with_target)
+{
+    struct favorite_row with_target;
+    struct favorite_key unused;
+    struct slice value = { 0 };
+    struct row_key key;
+
+    row_key_favorer_prefix(&key, e->key.collection, e->key.target);
+    row_key_favorer_add(&key, e->key.entity);
+    enum state_found found = row_find(e->context->state, &key, e->context->need, &value);
+    if (edge_find(e) != ERR_OK || found == STATE_MISSING)
+        return ERR_NEED;
+    *ret_with_target = found == STATE_PRESENT;
+    if (e->row_read == ERR_OK)
+        return ERR_OK;
+    e->row = (struct favorite_row){ .favorited = true, .ver = 1, .at_ms = e->key.at_ms };
+    if (found == STATE_PRESENT &&
+        favorer_row_read(row_key_slice(&key), value, &unused, &with_target) == ERR_OK)
+        e->row.flag = with_target.flag;
+    return ERR_OK;
+}
+
+static bool is_listed(const struct favorite_edge *e)
+{
+    return e->row.favorited && e->row.at_ms == e->key.at_ms;
+}
+
+/* Whether its target's count can change so. */
+static bool can_change(const struct favorite_edge *e, bool rises)
+{
+    uint64_t max = partial_max(e->context->op->shard_count);
+
+    if (e->partial_read != ERR_OK || e->partial.count > max) /* No home would take it. */
+        return false;
+    return rises ? e->partial.count < max : e->partial.count > 0;
+}
+
+/* As partial_change. A count that cannot be read is left to its repair; a rebuild that is on its
+ * way over it follows. */
+static err count_erased(struct favorite_edge *e, bool rises)
+{
+    struct partial_row without = { 0 }, with = { .count = 1 };
+
+    if (can_change(e, rises))
+        return partial_change(e, rises);
+    damage_note(e->context->damage, (struct slice){ 0 }, PARTIAL_DAMAGE);
+    hours_add(&with.hours, hour_of(e->row.at_ms));
+    return partial_follow(e->context, &e->key, rises ? &without : &with, rises ? &with : &without);
+}
+
+err edge_withdraw(struct favorite_edge *e)
+{
+    bool with_target;
+    err error = erased_find(e, &with_target);
+
+    if (error != ERR_OK || !is_listed(e) || !with_target)
+        return error;
+    favorer_change(e, false);
+    return favorite_edge_counts(&e->row) ? count_erased(e, false) : ERR_OK;
+}
+
+err edge_put_back(struct favorite_edge *e)
+{
+    bool with_target;
+    err error = erased_find(e, &with_target);
+
+    if (error != ERR_OK || !is_listed(e) || with_target)
+        return error;
+    favorer_change(e, true);
+    return favorite_edge_counts(&e->row) ? count_erased(e, true) : ERR_OK;
+}
+
+err edge_remove(struct favorite_edge *e)
+{
+    struct row_key key;
+
+    e->row_read = favorite_find(e->context->state, &e->key, e->context->need, &e->row);
+    e->own_read = favorites_find(e->context->state, &e->key, e->context->need, &e->own);
+    if (e->row_read == ERR_NEED || e->own_read == ERR_NEED)
+        return ERR_NEED;
+    if (e->own_read != ERR_OK)
+        e->own = (struct favorites_row){ 0 };
+    if (e->row_read == ERR_OK && e->row.favorited && !favorite_edge_counts(&e->row)) {
+        review_delete(e);
+        e->own.flagged -= e->own.flagged > 0;
+    }
+    row_key_favorite(&key, e->key.entity, e->key.collection, e->key.target);
+    state_delete(e->context->state, row_key_slice(&key));
+    if (e->key.part == FAVORED_GONE)
+        e->own.gone -= e->own.gone > 0;
+    else
+        e->own.edges -= e->own.edges > 0;
+    if (e->own.flagged > e->own.edges)
+        e->own.flagged = e->own.edges;
+    favorites_store(e->context, &e->key, &e->own);
+    return ERR_OK;
 }

@@ -57,4 +57,17 @@ NODISCARD err edge_flag(struct favorite_edge *edge, enum edge_flag flag);
 /* An edge that waits counts from here on, in the hour in which it was made. ERR_NEED. */
 NODISCARD err edge_accept(struct favorite_edge *edge);
 
+/* ---- erasures ---- */
+/* The edge, which stands in its player's list since key.at_ms, stands with its target no more, so
+ * counts do not have it; and does again, flagged if it was. Its own rows stay. Nothing is done
+ * where that is so already. A count that cannot be read is left to its repair. ERR_NEED. */
+NODISCARD err edge_withdraw(struct favorite_edge *edge);
+NODISCARD err edge_put_back(struct favorite_edge *edge);
+/* The row of the edge, which key.part says to stand or to be gone, goes, also from what waits, and
+ * its player's counts fall. A count that cannot be read goes as a whole. ERR_NEED. */
+NODISCARD err edge_remove(struct favorite_edge *edge);
+/* After edges were removed, `taken_max` at most: since when the first of all that wait in the shard
+ * does. ERR_NEED. */
+NODISCARD err review_since_renew(struct apply_context *context, uint32_t taken_max);
+
 #endif

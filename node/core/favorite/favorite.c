@@ -5,6 +5,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/definition/player_rate.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/review.h"
 #include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
@@ -291,6 +292,8 @@ err favorite_change(struct apply_context *context, const struct favorite_call *c
     struct favorite_edge *edge = &c.edge;
 
     err e = collection_get(context, call->collection, &c.collection);
+    if (e == ERR_OK)
+        e = erasure_admit(context);
     if (e != ERR_OK)
         return e;
     edge->key = (struct favorite_key){

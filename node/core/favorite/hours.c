@@ -102,6 +102,18 @@ void hours_replace(struct hours *hours, const struct hours *before, const struct
         lower(hours, (uint32_t)before->list[i].hour, before->list[i].count);
 }
 
+void hours_trim(struct hours *hours, uint64_t most)
+{
+    uint64_t sum = hours_sum(hours, UINT32_MAX, UINT32_MAX);
+
+    while (sum > most && hours->count > 0) {
+        uint64_t over = sum - most;
+        uint64_t goes = hours->list[0].count < over ? hours->list[0].count : over;
+        lower(hours, (uint32_t)hours->list[0].hour, goes);
+        sum -= goes;
+    }
+}
+
 uint64_t hours_sum(const struct hours *hours, uint32_t hour, uint32_t width)
 {
     uint64_t sum = 0;

@@ -47,6 +47,8 @@ void hours_remove(struct hours *hours, uint32_t hour);
 /* Adds `after` and takes `before` away, for the hours that are kept then: those within seven days
  * of the newest of all three. Never below zero. */
 void hours_replace(struct hours *hours, const struct hours *before, const struct hours *after);
+/* Forgets the oldest until all come to `most` or less. */
+void hours_trim(struct hours *hours, uint64_t most);
 /* What was made in `hour`, one of the `width` - 1 before it, or later. */
 uint64_t hours_sum(const struct hours *hours, uint32_t hour, uint32_t width);
 

@@ -149,7 +149,11 @@ err partial_find(struct state *state, const struct favorite_key *edge, struct ne
     enum state_found found = row_find(state, &key, need, &value);
     if (found == STATE_MISSING)
         return ERR_NEED;
-    return found == STATE_ABSENT ? ERR_OK : partial_row_decode(value, ret_row);
+    if (found == STATE_ABSENT)
+        return ERR_OK;
+    err e = partial_row_decode(value, ret_row);
+    ret_row->found_empty = e == ERR_OK && ret_row->count == 0;
+    return e;
 }
 
 static struct changed_row note_of(const struct apply_context *context,
@@ -188,7 +192,7 @@ static void note(struct apply_context *context, const struct favorite_key *edge,
 
     if (row->changed.epoch > 0)
         note_delete(context, &changed);
-    if (row->changed.epoch > 0 && row->count == 1) /* It may have been 0. */
+    if (row->changed.epoch > 0 && (row->count == 1 || row->found_empty)) /* It may have been 0. */
         emptied_delete(context, &changed);
     row->changed = (struct source_dot){ context->dot.epoch, context->dot.counter };
     changed.dot = row->changed;
@@ -220,6 +224,17 @@ static err follow(struct apply_context *context, const struct favorite_key *edge
     if (e == ERR_OK)
         recount_follow(context, &before, after);
     return ERR_OK;
+}
+
+err partial_follow(struct apply_context *context, const struct favorite_key *edge,
+                   const struct partial_row *before, const struct partial_row *after)
+{
+    bool counted;
+
+    err e = recount_has_counted(context, edge, &counted);
+    if (e == ERR_OK && counted)
+        recount_follow(context, before, after);
+    return e;
 }
 
 err partial_store(struct apply_context *context, const struct favorite_key *edge,

@@ -35,6 +35,7 @@ struct partial_row {
     uint64_t count;
     struct source_dot changed; /* Zero: never since TOP_APPLY_VERSION. */
     struct hours hours;
+    bool found_empty; /* No part of the row: it was found, with a count of 0. */
 };
 void partial_row_encode(const struct partial_row *row, struct buf *out);
 NODISCARD err partial_row_decode(struct slice value, struct partial_row *ret_row);
@@ -77,6 +78,10 @@ NODISCARD err partial_find(struct state *state, const struct favorite_key *edge,
  * ERR_NEED: nothing was stored. */
 NODISCARD err partial_store(struct apply_context *context, const struct favorite_key *edge,
                             struct partial_row *row);
+/* Where the count itself cannot be read, for what the edge's entity does: a rebuild alone follows.
+ * ERR_NEED. */
+NODISCARD err partial_follow(struct apply_context *context, const struct favorite_key *edge,
+                             const struct partial_row *before, const struct partial_row *after);
 
 /* ---- forgetting ---- */
 /* The homes with targets that are without edges, and since when the first of them is: at most as

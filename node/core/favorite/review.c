@@ -5,6 +5,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/definition/rate_rule.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
 #include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
@@ -318,6 +319,8 @@ err review_decide(struct apply_context *context, const struct review_call *call,
         return refuse(context->arena, context->refusal, CODE(PERMISSION_DENIED), "authority",
                       "a review needs the scope admin or moderation");
     err e = collection_find(&r);
+    if (e == ERR_OK)
+        e = erasure_admit(context);
     if (e == ERR_OK)
         e = targets_find(&r);
     if (e == ERR_OK)

@@ -296,6 +296,7 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_TALLY:
     case TABLE_RANK:
     case TABLE_RECOUNT:
+    case TABLE_ERASURE:
     case TABLE_EVENT:
     case TABLE_CONSUMER:
     case TABLE_TIMER:

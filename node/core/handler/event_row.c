@@ -23,6 +23,8 @@ static const ProtobufCMessageDescriptor *body_of(Holdfast__V1__EventKind kind)
         return &holdfast__v1__session_event__descriptor;
     case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_DEFINITION:
         return &holdfast__v1__definition_event__descriptor;
+    case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_ERASURE:
+        return &holdfast__v1__erasure_event__descriptor;
     default:
         return NULL;
     }
@@ -205,6 +207,10 @@ Holdfast__V1__Event *event_tell(struct arena *arena, uint32_t shard,
     case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_SESSION:
         event->body_case = HOLDFAST__V1__EVENT__BODY_SESSION;
         event->session = body;
+        break;
+    case HOLDFAST__V1__EVENT_KIND__EVENT_KIND_ERASURE:
+        event->body_case = HOLDFAST__V1__EVENT__BODY_ERASURE;
+        event->erasure = body;
         break;
     default:
         event->body_case = HOLDFAST__V1__EVENT__BODY_DEFINITION;

@@ -176,18 +176,15 @@ static void hours_settle(const struct recount *recount, const struct partial_row
 static err store(struct recount *recount, const struct favorite_key *edge,
                  const struct partial_row *kept, const struct partial_row *computed)
 {
-    struct partial_row row = { computed->count, kept->changed, computed->hours };
-    struct row_key key;
+    struct partial_row row = {
+        .count = computed->count,
+        .changed = kept->changed,
+        .hours = computed->hours,
+        .found_empty = kept->found_empty,
+    };
 
     if (recount->context == NULL || recount->row->dry_run)
         return ERR_OK;
-    if (kept->count == 0 && kept->changed.epoch > 0 && row.count > 0) {
-        const struct changed_row note = { target_home(edge->collection, edge->target,
-                                                      recount->shard_count),
-                                          kept->changed, edge->collection, edge->target };
-        emptied_key(&key, &note);
-        state_delete(recount->state, row_key_slice(&key));
-    }
     return partial_store(recount->context, edge, &row);
 }
 

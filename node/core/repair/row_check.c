@@ -11,6 +11,7 @@
 #include "node/core/definition/counter_rule.h"
 #include "node/core/definition/definition.h"
 #include "node/core/definition/player_rate.h"
+#include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/recount_row.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/ledger.h"
@@ -308,6 +309,12 @@ static bool check_recount(struct look *look)
               recount_row_decode(look->value, &row) == ERR_OK &&
                   slice_equal(look->key, row_key_slice(&key)),
               RECOUNT_DAMAGE);
+}
+
+static bool check_erasure(struct look *look)
+{
+    struct erasure_row row;
+    return is(look, erasure_row_decode(look->key, look->value, &row) == ERR_OK, ERASURE_DAMAGE);
 }
 
 static bool check_event(struct look *look)

@@ -6,6 +6,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/definition/player_rate.h"
+#include "node/core/erasure/erasure.h"
 #include "node/core/goods/audit.h"
 #include "node/core/goods/ledger.h"
 #include "node/core/goods/mailbox.h"
@@ -412,6 +413,14 @@ static err make_favorite(struct step *step)
     return ERR_OK;
 }
 
+/* Whether the player is erased is not known any more: it is, and a person may undo that. */
+static err erase_again(struct step *step)
+{
+    erasure_begin_again(step->context);
+    step->repair->told->outcome = OUTCOME(REPLACED);
+    return ERR_OK;
+}
+
 struct rule {
     uint32_t rank;                    /* Lower ones first. */
     err (*repair)(struct step *step); /* NULL: not a row to be repaired alone. */
@@ -445,6 +454,8 @@ static struct rule rule_of(struct slice key)
     case TABLE_FAVORITE:
     case TABLE_ADDED:
         return (struct rule){ 3, make_favorite };
+    case TABLE_ERASURE:
+        return (struct rule){ 3, erase_again };
     case TABLE_FAVORED:
     case TABLE_REVIEW:
         return (struct rule){ 4, make_favorite };
@@ -531,6 +542,8 @@ static bool is_known(const struct apply_context *context, struct slice key)
         return context->version >= FLAG_APPLY_VERSION;
     case TABLE_ADDED:
         return context->version >= COUNTER_REPAIR_VERSION;
+    case TABLE_ERASURE:
+        return context->version >= ERASURE_APPLY_VERSION;
     default:
         return true;
     }

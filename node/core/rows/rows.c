@@ -87,6 +87,24 @@ void row_key_operation(struct row_key *key, struct slice entity, const struct op
     key_add(key, entity);
 }
 
+void row_key_entity_prefix(struct row_key *key, enum table table, struct slice entity)
+{
+    key_begin(key, table);
+    key_add_entity(key, entity);
+}
+
+void row_key_erasure_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
+                           uint64_t number)
+{
+    row_key_reservation_timer(key, due_ms, entity, ERASURE_TIMER_SEQ | number);
+}
+
+void row_key_erasure(struct row_key *key, struct slice entity)
+{
+    key_begin(key, TABLE_ERASURE);
+    key_add(key, entity);
+}
+
 void row_key_timer(struct row_key *key, uint64_t due_ms, struct slice entity)
 {
     key_begin(key, TABLE_TIMER);

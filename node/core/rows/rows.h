@@ -36,6 +36,10 @@ void row_key_keyed(struct row_key *key, uint64_t decided_at_ms, struct slice ent
 /* Of a reservation, by its ledger entry. */
 void row_key_reservation_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
                                uint64_t seq);
+/* Of an erasure, by its number: its seq is above those of reservations. */
+#define ERASURE_TIMER_SEQ 0x8000000000000000u
+void row_key_erasure_timer(struct row_key *key, uint64_t due_ms, struct slice entity,
+                           uint64_t number);
 void row_key_item(struct row_key *key, struct slice entity, const uint8_t uid[ITEM_UID_BYTES]);
 /* All items of an entity share this prefix. */
 void row_key_item_prefix(struct row_key *key, struct slice entity);
@@ -115,6 +119,10 @@ void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target);
 void row_key_recount(struct row_key *key);
 /* What all rows of a table whose keys begin with that number share; of 0: all rows of the table. */
 void row_key_of_number(struct row_key *key, char table, uint64_t number);
+/* All rows of a table that begins with the entity share this prefix (TABLE_ENTITY_FIRST). */
+void row_key_entity_prefix(struct row_key *key, enum table table, struct slice entity);
+/* How far the entity's edges and additions are erased. */
+void row_key_erasure(struct row_key *key, struct slice entity);
 /* Events sort by the entry that committed them, then by place in it. */
 void row_key_event(struct row_key *key, uint64_t epoch, uint64_t counter, uint32_t place);
 /* `entity`: "consumer:<name>"; empty: the prefix of all. */
@@ -122,12 +130,12 @@ void row_key_consumer(struct row_key *key, struct slice entity);
 /* Whose the row is, by its key alone: it points into `key`. Empty: the shard's. */
 struct slice row_entity(struct slice key);
 
-/* What a timer's row says: which session or which reservation it is for. */
+/* What a timer's row says: which session, reservation or erasure it is for. */
 struct timer_row {
     uint64_t due_ms;
     struct slice entity;
     uint64_t fence;           /* Of a session. */
-    uint64_t reservation_seq; /* 0: it is a session's. */
+    uint64_t reservation_seq; /* 0: it is a session's; from ERASURE_TIMER_SEQ on: an erasure's. */
 };
 #define TIMER_DAMAGE "a timer's row cannot be read"
 void timer_row_encode(uint64_t fence, struct buf *out);

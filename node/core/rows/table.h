@@ -94,6 +94,8 @@
     X(RANK,        rank,        'K', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
     /* 0 -> how far the last rebuild of counts or totals has come. */ \
     X(RECOUNT,     recount,     'L', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
+    /* entity -> how far the entity's edges and additions are erased. */ \
+    X(ERASURE,     erasure,     'X', REST,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* epoch, counter (u64 big-endian), place (u32 big-endian) -> event. */ \
     X(EVENT,       event,       'E', NONE,   NONE, ASKED,  YES, FIRST,  LOAD,   ROWS) \
     /* "consumer:<name>" -> what it reads, and how far it has come. */ \

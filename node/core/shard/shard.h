@@ -27,6 +27,7 @@
     X(answers_round_bytes, 1048576, 1, 67108864, "answers to reads between two flushes, about")    \
     X(watermark_tell_ms, 5000, 1, 60000, "a watermark that no batch takes along leaves after")     \
     X(settle_wait_ms, 50, 0, 5000, "decisions that no caller waits for are logged together after")     \
+    X(erasure_rows_max, 128, 1, 256, "edges and additions that one entry erases, or brings back")    \
     X(snapshot_part_bytes, 262144, 256, 1048576, "rows in one part of a snapshot, about")          \
     X(snapshot_bytes_per_s, 16777216, 1024, 1073741824, "given to a replica that is behind")       \
     X(snapshot_idle_ms, 10000, 100, 3600000, "one that is not pulled, or answered, is given up")     \

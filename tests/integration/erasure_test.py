@@ -1,0 +1,124 @@
+"""
+Erasures over real processes, while owners are killed: a player with many edges is erased and purged, another is erased and
+restored. Counts are those of the edges that are left, what is restored is as it was, and nothing of the purged one is kept.
+"""
+
+import unittest
+
+from client import Client, RpcError, Unanswered, uuid7
+from cluster import Cluster, ClusterTest, wait_for
+
+EDGES = 900  # Some entries of an erasure each way.
+CONCERNED = 20  # Of whose targets counts are looked at.
+STATE = "ERASURE_STATE_"
+
+
+class ErasureTest(ClusterTest):
+    @classmethod
+    def plan(cls):
+        return Cluster(nodes=3, coordinators=1, shards=4)
+
+    def setUp(self):
+        self.client = Client(self.cluster.endpoint)
+        for name, body in {"favorites": {"collection": {"conflictPolicy": "CONFLICT_POLICY_HIGHEST_VERSION"}}, "plays": {"counter": {}},
+                           "haste": {"rateRule": {"subject": "favorites", "limit": 1000000, "periodMs": 60000}}}.items():
+            wait_for(f"{name} to be in force", lambda name=name, body=body: self.put(name, body))
+
+    def put(self, name, body):
+        try:
+            return self.client.call("DefinitionService/PutDefinition", {
+                "name": name, "body": body, "opId": uuid7(), "waitMs": 5000})["definition"].get("inForce")
+        except RpcError as error:
+            if error.code not in ("UNAVAILABLE", "OUTCOME_UNKNOWN"):
+                raise
+            return False
+
+    def ask(self, method, request):
+        """A read's answer, once an owner gives it."""
+        def once():
+            try:
+                return [self.client.call(method, request)]
+            except Unanswered:
+                return None
+            except RpcError as error:
+                if error.code not in ("UNAVAILABLE", "THROTTLED", "DEADLINE_EXCEEDED"):
+                    raise
+                return None
+        return wait_for("a read to be answered", once)[0]
+
+    def fill(self, *players):
+        for begin in range(0, EDGES, 300):
+            for player in players:
+                response = self.client.call("FavoritesService/BatchFavorite", {"requests": [
+                    {"playerId": player, "opId": uuid7(), "targetId": f"t{each}", "ver": 1 + each}
+                    for each in range(begin, begin + 300)]})
+                self.assertEqual(response.get("failed", 0), 0, response)
+        for player in players:
+            for target in ("t0", "t1"):
+                self.client.settle("CounterService/AddToCounter", {
+                    "playerId": player, "opId": uuid7(), "authority": "system:match", "counter": "plays",
+                    "targetId": target, "amount": 5})
+
+    def exported(self, player):
+        request, rows = {"playerId": player, "pageSize": 150}, []
+        while True:
+            page = self.ask("ErasureService/ExportPlayer", request)
+            rows += [row for row in page.get("rows", []) if "rate" not in row]
+            if not page.get("nextCursor"):
+                return rows
+            request["cursor"] = page["nextCursor"]
+
+    def state(self, player):
+        return self.ask("ErasureService/GetErasure", {"playerId": player})["erasure"].get("state", "").removeprefix(STATE)
+
+    def counts(self, method="FavoritesService/BatchGetCounts", **fields):
+        targets = [f"t{each}" for each in range(CONCERNED)]
+        counts = self.ask(method, {"targetIds": targets, "fresh": True} | fields)["counts"]
+        return [int(each.get("count", 0)) for each in counts]
+
+    def totals(self):
+        return self.counts("CounterService/BatchGetCounters", counter="plays")[:3]
+
+    def change(self, method, player, **fields):
+        return self.client.settle(f"ErasureService/{method}", {
+            "playerId": player, "opId": uuid7(), "authority": "system:admin"} | fields)
+
+    def kill_owner(self, player):
+        wait_for("all shards to serve", self.cluster.all_serving)
+        owner, _ = self.cluster.owner_of(player)
+        owner.kill()
+        owner.start()
+
+    def test_a_purge_and_an_undone_erasure_survive_their_owners(self):
+        self.fill("gone", "back", "other")
+        before = self.exported("back")
+        self.assertEqual(len(before), EDGES + 2)
+        self.assertEqual(self.counts(), [3] * CONCERNED)
+        self.change("ErasePlayer", "gone", graceMs=0)
+        self.change("ErasePlayer", "back", graceMs=3600000)
+        self.kill_owner("gone")
+        self.assertEqual(self.ask("FavoritesService/ListFavorites", {"playerId": "gone"}).get("edges", 0), 0)
+        self.assertEqual(self.ask("FavoritesService/ListFavorites", {"playerId": "back"}).get("edges", 0), 0)
+        wait_for("it to be withdrawn", lambda: self.state("back") == "WITHDRAWN")
+        self.kill_owner("back")
+        wait_for("it to be purged", lambda: self.state("gone") == "PURGED", 120)
+        self.assertEqual(self.exported("gone"), [])
+        self.assertEqual(self.counts(), [1] * CONCERNED)
+        self.assertEqual(self.totals(), [5, 5, 0])
+
+        self.change("RestorePlayer", "back")
+        self.kill_owner("back")
+        wait_for("it to be restored", lambda: self.state("back") == "RESTORED", 120)
+        self.assertEqual(self.exported("back"), before)
+        self.assertEqual(self.counts(), [2] * CONCERNED)
+        self.assertEqual(self.totals(), [10, 10, 0])
+
+        self.client.settle("FavoritesService/Favorite", {"playerId": "gone", "opId": uuid7(), "targetId": "t0"})
+        status = self.ask("FavoritesService/BatchGetStatus", {"playerId": "gone", "targetIds": ["t0", "t1"]})["statuses"]
+        self.assertEqual([int(each.get("ver", 0)) for each in status], [1, 0])
+        self.assertEqual(self.counts()[:2], [3, 2])
+        self.cluster.wait_converged()
+
+
+if __name__ == "__main__":
+    unittest.main()
