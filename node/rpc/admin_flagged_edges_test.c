@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "node/core/favorite/review.h"
+#include "node/core/favorite/review_room.h"
 #include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"

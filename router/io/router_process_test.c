@@ -159,7 +159,7 @@ static void node_request(void *user, struct link *link, const struct frame *fram
     struct buf out = { 0 };
 
     (void)link;
-    node->requests++;
+    node->requests += frame->method != METHOD_LIST_CONSUMERS; /* That the router asks by itself. */
     memcpy(node->trace, frame->trace, sizeof node->trace);
     node->size = frame->body.size;
     if (node->mute)

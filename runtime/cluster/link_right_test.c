@@ -67,6 +67,7 @@ static unsigned wanted_at_node(const struct method_info *method)
 static bool is_of_the_node_itself(const struct method_info *method)
 {
     return strstr(method->name, "NodeService/GetPulled") != NULL ||
+           strstr(method->name, "NodeService/CheckCounts") != NULL ||
            strstr(method->name, "NodeService/TakePartials") != NULL;
 }
 

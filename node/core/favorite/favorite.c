@@ -6,7 +6,7 @@
 #include "node/core/codec/text_rule.h"
 #include "node/core/definition/player_rate.h"
 #include "node/core/favorite/erasure_row.h"
-#include "node/core/favorite/review.h"
+#include "node/core/favorite/review_room.h"
 #include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/once.h"

@@ -8,7 +8,7 @@
 #define NODE_CORE_FAVORITE_PARTIAL_H
 
 #include "node/core/favorite/favorite_row.h"
-#include "node/core/favorite/hours.h"
+#include "node/core/favorite/partial_row.h"
 #include "node/core/handler/handler.h"
 
 /* Since which apply version partials know their hours and are noted for their homes. */
@@ -19,26 +19,6 @@
 #define ENTRY_COUNTS_MAX 16u
 /* Since which apply version an entry may change more than one count of a home. */
 #define ENTRY_COUNTS_APPLY_VERSION 9u
-
-/* Of an entry. Along a log these rise, also where its owner changes. */
-struct source_dot {
-    uint64_t epoch, counter;
-};
-static inline bool source_dot_is_above(struct source_dot a, struct source_dot b)
-{
-    return a.epoch > b.epoch || (a.epoch == b.epoch && a.counter > b.counter);
-}
-
-/* TABLE_PARTIAL. Of a program before TOP_APPLY_VERSION: without a dot and hours. Since then one
- * whose count has come to 0 stays until its home has logged that: partials_forget. */
-struct partial_row {
-    uint64_t count;
-    struct source_dot changed; /* Zero: never since TOP_APPLY_VERSION. */
-    struct hours hours;
-    bool found_empty; /* No part of the row: it was found, with a count of 0. */
-};
-void partial_row_encode(const struct partial_row *row, struct buf *out);
-NODISCARD err partial_row_decode(struct slice value, struct partial_row *ret_row);
 
 /* TABLE_CHANGED; and, where the count is 0, TABLE_EMPTIED. All of it stands in the key, and texts
  * point into that; the value is this byte. */

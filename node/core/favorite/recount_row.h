@@ -8,7 +8,9 @@
 #ifndef NODE_CORE_FAVORITE_RECOUNT_ROW_H
 #define NODE_CORE_FAVORITE_RECOUNT_ROW_H
 
-#include "node/core/favorite/partial.h"
+#include "node/core/favorite/favorite_row.h"
+#include "node/core/favorite/partial_row.h"
+#include "node/core/handler/handler.h"
 
 /* Since which apply version counts are computed again. */
 #define RECOUNT_APPLY_VERSION 9u

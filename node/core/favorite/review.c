@@ -7,39 +7,12 @@
 #include "node/core/definition/rate_rule.h"
 #include "node/core/favorite/erasure_row.h"
 #include "node/core/favorite/favorite.h"
+#include "node/core/favorite/review_room.h"
 #include "node/core/handler/event.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
 
-#define REASON_MAX     64u
-#define RETRY_AFTER_MS 60000u /* A person has to look first. */
-
-/* ---- limits ---- */
-static err refuse_many(struct apply_context *context, const char *whose, uint64_t waiting,
-                       uint32_t max)
-{
-    struct arena *arena = context->arena;
-    err e =
-        refuse(arena, context->refusal, CODE(THROTTLED), "player_id",
-               "%" PRIu64 " edges of the %s wait for a review: the most that may", waiting, whose);
-
-    context->refusal->limit = arena_printf(arena, "%" PRIu32, max);
-    context->refusal->value = arena_printf(arena, "%" PRIu64, waiting);
-    context->refusal->retry_after_ms = RETRY_AFTER_MS;
-    context->refusal->transient = true;
-    return e;
-}
-
-err review_room(struct apply_context *context, uint32_t waiting)
-{
-    uint64_t all = context->meta->review_count;
-
-    if (waiting != REVIEW_BY_HAND && waiting >= REVIEW_PLAYER_MAX)
-        return refuse_many(context, "player", waiting, REVIEW_PLAYER_MAX);
-    if (all >= REVIEW_SHARD_MAX)
-        return refuse_many(context, "shard", all, REVIEW_SHARD_MAX);
-    return ERR_OK;
-}
+#define REASON_MAX 64u
 
 /* ---- before the log ---- */
 static err targets_check(struct check_context *context, const struct review_call *call)

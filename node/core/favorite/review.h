@@ -9,9 +9,6 @@
 
 #include "node/core/favorite/edge.h"
 
-#define REVIEW_PLAYER_MAX 1000u   /* That rules flag, of one player and collection. */
-#define REVIEW_SHARD_MAX  100000u /* That wait in one shard. */
-
 enum review_decision { REVIEW_ACCEPT, REVIEW_REJECT, REVIEW_FLAG };
 
 /* What a moderator wants. */
@@ -29,12 +26,6 @@ struct review_result {
     uint32_t edges;   /* That were changed. */
     const char *next; /* With `all`: the place after the last one; empty: there are no more. */
 };
-
-/* Whether one more edge may be flagged by a rule, of a player of whom `waiting` are; UINT32_MAX:
- * a moderator flags it, and the player's limit does not matter. ERR_CONFLICT: refused as THROTTLED,
- * which is not stored. */
-NODISCARD err review_room(struct apply_context *context, uint32_t waiting);
-#define REVIEW_BY_HAND UINT32_MAX
 
 /* Before the log. ERR_INVALID. */
 NODISCARD err review_check(struct check_context *context, const struct review_call *call,

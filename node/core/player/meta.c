@@ -229,7 +229,6 @@ static void read_reviews(struct reader *reader, struct meta *meta)
 {
     meta->review_count = read_u64(reader);
     meta->review_since_ms = read_u64(reader);
-    reader->bad |= meta->review_count == 0;
 }
 
 static bool read_told(struct reader *reader)
@@ -339,6 +338,7 @@ err meta_decode(struct slice bytes, struct meta *meta)
     if (version > META_VERSION_8) {
         read_reviews(&reader, &read);
         read.events.trimmed_count = read_u64(&reader);
+        reader.bad |= read.review_count == 0 && read.events.trimmed_count == 0;
     }
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);

@@ -2,6 +2,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/core/counter/counter_row.h"
+#include "node/core/favorite/partial.h"
 #include "node/core/repair/recount_totals.h"
 #include "runtime/base/check.h"
 
