@@ -38,16 +38,6 @@ static bool is_wanted(const struct page *page, const struct review_row *row)
     return page->entity.size == 0 || slice_equal(row->edge.entity, page->entity);
 }
 
-/* It waits until its player is purged, and may not be decided about. */
-static bool is_erased(struct page *page, struct slice entity)
-{
-    bool hidden;
-
-    if (erasure_read_of(page->context, entity, &hidden) == ERR_NEED)
-        page->result = ERR_NEED; /* Go on, so that every missing row is noted. */
-    return hidden;
-}
-
 static void tell(struct page *page, const struct review_row *row)
 {
     struct arena *arena = page->context->arena;
@@ -79,7 +69,8 @@ static bool take(void *user, struct slice key, struct slice value)
     page->last = arena_copy(page->context->arena, key);
     if (review_row_decode(key, value, &row) != ERR_OK)
         damage_note(page->context->damage, row_entity(key), REVIEW_DAMAGE);
-    else if (is_wanted(page, &row) && !is_erased(page, row.edge.entity))
+    else if (is_wanted(page, &row) &&
+             !erasure_leaves_out(page->context, row.edge.entity, &page->result))
         tell(page, &row);
     return true;
 }

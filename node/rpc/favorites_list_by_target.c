@@ -24,16 +24,6 @@ struct page {
     err result;
 };
 
-/* Its edges go one after the other: until this one's turn comes, it stands with its target. */
-static bool is_erased(struct page *page, struct slice entity)
-{
-    bool hidden;
-
-    if (erasure_read_of(page->context, entity, &hidden) == ERR_NEED)
-        page->result = ERR_NEED; /* Go on, so that every missing row is noted. */
-    return hidden;
-}
-
 /* One that cannot be read is listed without its time, so that pages go on. */
 static bool take(void *user, struct slice key, struct slice value)
 {
@@ -53,7 +43,8 @@ static bool take(void *user, struct slice key, struct slice value)
         return true;
     player_init(&player, edge.entity);
     page->last = arena_text(arena, player_id(&player));
-    if (is_erased(page, edge.entity))
+    /* Its edges go one after the other: until this one's turn comes, it stands with its target. */
+    if (erasure_leaves_out(page->context, edge.entity, &page->result))
         return true;
     Holdfast__V1__FavoriteEdge *told =
         (void *)arena_message(arena, &holdfast__v1__favorite_edge__descriptor);

@@ -83,6 +83,9 @@ const Holdfast__V1__FavoriteStatus *fixture_status(struct fixture *f, const char
 /* Pulls what the shard's own players favorited, of targets whose home it is, and logs it there;
  * then reads what is told of that. */
 void fixture_take_totals(struct fixture *f);
+/* Reads what is told of edges of the player and to "tetris", "pong" and "chess", and of what waits
+ * for a review. Each may be refused. */
+void fixture_read_favorites(struct fixture *f, const char *player);
 /* Erases the player, and reads what is told of that; a few steps later undoes it, unless it stays.
  * Each may be refused. */
 void fixture_erase(struct fixture *f, const char *player, bool stays);

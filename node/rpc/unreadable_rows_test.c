@@ -371,28 +371,6 @@ static void favorite_all(struct fixture *f, const char *player)
     (void)fixture_decide(f, METHOD_FLAG_EDGES, player, "doom");
 }
 
-static void read_favorites(struct fixture *f, const char *player)
-{
-    char *targets[] = { text_lend("tetris"), text_lend("pong"), text_lend("chess") };
-    Holdfast__V1__ListFavoritesRequest list = HOLDFAST__V1__LIST_FAVORITES_REQUEST__INIT;
-    Holdfast__V1__BatchGetStatusRequest status = HOLDFAST__V1__BATCH_GET_STATUS_REQUEST__INIT;
-    Holdfast__V1__ListByTargetRequest who = HOLDFAST__V1__LIST_BY_TARGET_REQUEST__INIT;
-    Holdfast__Internal__V1__GetPartialsRequest partials =
-        HOLDFAST__INTERNAL__V1__GET_PARTIALS_REQUEST__INIT;
-
-    Holdfast__V1__ListFlaggedEdgesRequest flagged = HOLDFAST__V1__LIST_FLAGGED_EDGES_REQUEST__INIT;
-
-    list.player_id = status.player_id = text_lend(player);
-    (void)fixture_read(f, METHOD_LIST_FLAGGED_EDGES, &flagged.base);
-    status.target_ids = partials.target_ids = targets;
-    status.n_target_ids = partials.n_target_ids = 3;
-    who.target_id = targets[0];
-    (void)fixture_read(f, METHOD_LIST_FAVORITES, &list.base);
-    (void)fixture_read(f, METHOD_BATCH_GET_STATUS, &status.base);
-    (void)fixture_read(f, METHOD_LIST_BY_TARGET, &who.base);
-    (void)fixture_read(f, METHOD_GET_PARTIALS, &partials.base);
-}
-
 /* A target whose home is the shard. */
 static void favorite_at_home(struct fixture *f, const char *player)
 {
@@ -464,11 +442,11 @@ static void want_everything(struct world *w)
     edit_section(f, w->ann, "unheld");
     favorite_all(f, w->ann);
     favorite(f, w->ann, "tetris", false);
-    read_favorites(f, w->ann);
+    fixture_read_favorites(f, w->ann);
     fixture_count_all(f, w->ann);
     fixture_consume_all(f);
     fixture_erase(f, w->ann, true);
-    read_favorites(f, w->ann);
+    fixture_read_favorites(f, w->ann);
     fixture_erase(f, w->ann, false);
     fixture_take_totals(f);
     fixture_rebuild_all(f, 4);

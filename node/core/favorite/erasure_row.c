@@ -137,13 +137,14 @@ err erasure_read(struct read_context *context, bool *ret_hidden)
     return e;
 }
 
-err erasure_read_of(struct read_context *context, struct slice entity, bool *ret_hidden)
+bool erasure_leaves_out(struct read_context *context, struct slice entity, err *result)
 {
     struct erasure_row row;
 
     err e = erasure_find(context->state, entity, context->need, &row);
+    if (e == ERR_NEED)
+        *result = e;
     if (e == ERR_CORRUPT)
         damage_note(context->damage, entity, ERASURE_DAMAGE);
-    *ret_hidden = e != ERR_OK || erasure_hides(&row);
-    return e == ERR_NEED ? e : ERR_OK;
+    return e != ERR_OK || erasure_hides(&row);
 }

@@ -43,8 +43,8 @@ bool erasure_hides(const struct erasure_row *row);
 NODISCARD err erasure_admit(struct apply_context *context);
 /* A read: whether its player is erased. ERR_NEED; ERR_CONFLICT: the row cannot be read. */
 NODISCARD err erasure_read(struct read_context *context, bool *ret_hidden);
-/* Whether a player among others is erased. Where the row cannot be read it is, since that may be.
- * ERR_NEED alone. */
-NODISCARD err erasure_read_of(struct read_context *context, struct slice entity, bool *ret_hidden);
+/* Whether a list of several players' edges leaves this one out, since it is erased, or may be: the
+ * row cannot be read. *result is ERR_NEED where the row is to be loaded, and else as it was. */
+bool erasure_leaves_out(struct read_context *context, struct slice entity, err *result);
 
 #endif
