@@ -177,11 +177,12 @@ static err fill_op_ids(struct filling *filling, ProtobufCMessage *batch)
     return e;
 }
 
-/* A mutation of nodes, or one that the router asks the coordinator for. */
+/* A mutation of nodes, or what else has an op_id and changes a shard or a definition. */
 static bool takes_defaults(const struct method_info *part, ProtobufCMessage *message)
 {
-    return part->route == METHOD_MUTATION ||
-           (part->route == METHOD_COORDINATOR && text_find(message, "op_id") != NULL);
+    bool changes = part->route == METHOD_COORDINATOR || part->route == METHOD_SHARD_WRITE;
+
+    return part->route == METHOD_MUTATION || (changes && text_find(message, "op_id") != NULL);
 }
 
 err request_defaults_apply(struct request_defaults *defaults, const struct method_info *method,

@@ -629,6 +629,7 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", *call("CommitConsumer", **commit, consumer="none"))
         for method in ("GetConsumer", "Poll"):
             self.gives("NOT_FOUND", service + method, {"consumer": "none"})
+        self.assertEqual(self.raw(self.cluster.endpoint, service + "Subscribe", b'{"consumer":"none"}'), "NOT_FOUND")
         done = self.client.call(service + "CommitConsumer", {"consumer": "errors", "opId": uuid7()} | commit)["consumer"]
         begin = self.client.call(service + "Poll", {"pageSize": 1})["nextCursor"]
         self.gives("OUT_OF_RANGE", *call("CommitConsumer", opId=uuid7(), version=done["version"], cursor=begin))
@@ -700,7 +701,9 @@ class Errors(ClusterTest):
         for method, route in ROUTES.items():
             if route == "SHARD_WRITE" and method in api.PROMISED:
                 named = method.endswith("Consumer")
-                writes[method] = {"consumer": "unheard", "opId": uuid7()} if named else {"shard": 0}
+                writes[method] = {"consumer": "unheard"} if named else {"shard": 0}
+                if named and not method.endswith("/DeleteConsumer"):
+                    writes[method]["opId"] = uuid7()
         for verb, more in (("Put", {"body": {"counter": {"maxValue": 5}}}), ("Rollback", {"version": 1}),
                            ("Delete", {})):
             writes[f"DefinitionService/{verb}Definition"] = unheard | more

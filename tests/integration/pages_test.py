@@ -80,6 +80,8 @@ class Pages(ClusterTest):
                 client.call("CounterService/AddToCounter", {
                     "playerId": player, "opId": uuid7(), "authority": UNHELD, "counter": "plays", "targetId": target,
                     "amount": 2})
+        for each in range(100):
+            client.call("EventService/CreateConsumer", {"consumer": f"reader-{each}", "opId": uuid7()})
         for name in ("pearls", "shells"):
             client.call("DefinitionService/PutDefinition", {
                 "name": name, "opId": uuid7(), "body": {"currency": {"maxBalance": 5}}})
@@ -88,7 +90,8 @@ class Pages(ClusterTest):
         """(filters, other filters or None) of a list that has rows."""
         if method == "InventoryService/TraceItem":
             return {"itemUid": self.uid}, {"itemUid": self.other_uid}
-        if method in ("AdminService/ListPlayers", "AdminService/ListQuarantined", "AdminService/ListFlaggedEdges"):
+        if method in ("AdminService/ListPlayers", "AdminService/ListQuarantined", "AdminService/ListFlaggedEdges",
+                      "EventService/ListConsumers"):
             return {"shard": 0}, {"shard": 1}
         if method in ("AdminService/ListShards", "AdminService/ListServers", "AdminService/ListProcesses"):
             return {}, None

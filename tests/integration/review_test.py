@@ -58,7 +58,7 @@ class ReviewTest(favorites_test.FavoriteCalls, ClusterTest):
         self.assertEqual(self.count("pong", "wary"), 1)
         waiting = self.flagged(collection="wary")
         self.assertEqual([(each["playerId"], each["targetId"], each["reason"]) for each in waiting], [
-            ("young", "pong", "FLAG_REASON_ACCOUNT_AGE"), ("young", "chess", "FLAG_REASON_ACCOUNT_AGE")])
+            ("young", "pong", "account_age"), ("young", "chess", "account_age")])
         owner, _ = self.cluster.owner_of("young")
         owner.kill()
         try:
@@ -73,7 +73,7 @@ class ReviewTest(favorites_test.FavoriteCalls, ClusterTest):
         self.assertEqual(self.listed("young", collection="wary"), ["pong"])
         self.assertEqual(self.flagged(collection="wary"), [])
         self.favorite("young", "chess", collection="wary")
-        self.assertEqual([each["reason"] for each in self.flagged(collection="wary")], ["FLAG_REASON_REJECTED"])
+        self.assertEqual([each["reason"] for each in self.flagged(collection="wary")], ["rejected"])
         self.assertEqual(self.count("chess", "wary"), 0)
 
     def test_a_pace_flags_what_is_past_it_and_refuses_nothing(self):
@@ -81,7 +81,7 @@ class ReviewTest(favorites_test.FavoriteCalls, ClusterTest):
         self.put("brisk_pace", {"rateRule": {"subject": "brisk", "flagAbove": 3, "periodMs": DAY_MS}})
         for each in range(5):
             self.favorite("fast", f"b{each}", collection="brisk")
-        self.assertEqual([each["targetId"] for each in self.flagged(collection="brisk", reason="FLAG_REASON_VELOCITY")],
+        self.assertEqual([each["targetId"] for each in self.flagged(collection="brisk", reason="velocity")],
                          ["b3", "b4"])
         self.assertEqual([self.count(f"b{each}", "brisk") for each in range(5)], [1, 1, 1, 0, 0])
         self.favorite("fast", "b4", gone=True, collection="brisk")
@@ -103,11 +103,11 @@ class ReviewTest(favorites_test.FavoriteCalls, ClusterTest):
         self.assertEqual(error.field, "target_ids[0]")
         self.refused("PERMISSION_DENIED", self.decide, "Accept", "ann", "pong", collection="known",
                      authority="system:payments")
-        told = self.client.call("EventService/Poll", {"entity": "player:ann", "kinds": ["EVENT_KIND_FAVORITE"]})["events"]
+        told = self.client.call("EventService/Poll", {"entity": "player:ann", "kinds": ["favorite"]})["events"]
         decided = [each["favorite"] for each in told if each["favorite"]["collection"] == "known"]
         self.assertEqual([each.get("decision") for each in decided], [
-            None, "FAVORITE_DECISION_FLAGGED", "FAVORITE_DECISION_ACCEPTED"])
-        self.assertEqual(decided[1]["flaggedFor"], "FLAG_REASON_MODERATION")
+            None, "flagged", "accepted"])
+        self.assertEqual(decided[1]["flaggedFor"], "moderation")
         self.assertNotIn("flaggedFor", decided[2])
         self.assertTrue(decided[2]["decidedBy"].startswith("system:moderation"), decided[2])
         self.assertEqual(decided[2]["reason"], "looked at")
@@ -141,15 +141,15 @@ class ReviewTest(favorites_test.FavoriteCalls, ClusterTest):
                     "FavoritesService/GetTop", {"collection": "tops", "window": window}).get("entries", [])]
             except RpcError:
                 return None
-        for window in ("TOP_WINDOW_ALL", "TOP_WINDOW_24H"):
+        for window in ("all", "24h"):
             wait_for("the top list", lambda of=window: top(of) == [("first", 3), ("second", 2)])
         for player in ("ann", "bob"):
             self.decide("Flag", player, "first", collection="tops")
-        for window in ("TOP_WINDOW_ALL", "TOP_WINDOW_24H"):
+        for window in ("all", "24h"):
             wait_for("flagged edges to leave", lambda of=window: top(of) == [("second", 2), ("first", 1)])
         for player in ("ann", "bob"):
             self.decide("Accept", player, "first", collection="tops")
-        for window in ("TOP_WINDOW_ALL", "TOP_WINDOW_24H"):
+        for window in ("all", "24h"):
             wait_for("accepted edges to be back", lambda of=window: top(of) == [("first", 3), ("second", 2)])
 
     def test_rules_say_one_thing(self):
