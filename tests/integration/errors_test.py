@@ -105,6 +105,7 @@ RACES = {
 REVIEWS = {f"AdminService/{verb}Edges": {"targetIds": ["pong"]} for verb in ("Accept", "Reject", "Flag")}
 STAFF_WRITES = {"AdminService/ReleaseQuarantine": {}, "AdminService/RepairPlayer": {"rebuild": True}} | REVIEWS
 PLAYER_WRITES = player_writes()
+ERASURES = ("ErasureService/ErasePlayer", "ErasureService/RestorePlayer")
 NO_AUTHORITY = {"FavoritesService/Favorite", "FavoritesService/Unfavorite"}
 ONLY_SYSTEM = {"MailboxService/DeliverMail"}
 
@@ -307,6 +308,7 @@ class Errors(ClusterTest):
             "playerId": self.player, "incarnation": self.server, "mode": "fail"}
         for method, more in STAFF_WRITES.items():
             writes[method] = {"playerId": self.player, "authority": ADMIN, "reason": "test"} | more
+        writes |= self.erasures(self.player)
         for method, request in writes.items():
             with self.subTest(method=method):
                 kind = "key" if method in NO_AUTHORITY else "claim"
@@ -330,6 +332,7 @@ class Errors(ClusterTest):
         for method, more in STAFF_WRITES.items():
             writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN,
                               "reason": "test"} | more
+        writes |= self.erasures(self.player)
         for method, request in writes.items():
             with self.subTest(method=method):
                 self.gives("VERSION_CONFLICT", method, request | {"ifVersion": 999999})
@@ -671,6 +674,7 @@ class Errors(ClusterTest):
             "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
         for method, more in REVIEWS.items():
             calls[method] = {"playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"} | more
+        calls |= self.erasures(home)
         calls["ProfileService/GetProfile"] = {"playerId": home, "settled": True}
         calls["TransactionService/ReadPlayers"] = {"playerIds": [home]}
         frozen, _ = self.cluster.owner_of(other)
@@ -698,6 +702,7 @@ class Errors(ClusterTest):
             "entity": f"player:{self.player}", "opId": uuid7(), "seal": True}
         for method, more in STAFF_WRITES.items():
             writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN, "reason": "test"} | more
+        writes |= self.erasures(self.player)
         for method, route in ROUTES.items():
             if route == "SHARD_WRITE" and method in api.PROMISED:
                 named = method.endswith("Consumer")
@@ -726,6 +731,10 @@ class Errors(ClusterTest):
                          {method: "OUTCOME_UNKNOWN" for method in writes})
         for method in OF_ETCD:
             self.assertIn(codes[method], (None, "UNAVAILABLE"), method)
+
+    @staticmethod
+    def erasures(player):
+        return {method: {"playerId": player, "opId": uuid7(), "authority": ADMIN} for method in ERASURES}
 
     def quietly(self, method, request):
         try:

@@ -306,10 +306,10 @@ class Rest(ClusterTest):
         kept = self.good("ExportPlayer", ada)
         self.assertNotIn("rows", kept)
         told = self.good("ErasePlayer", ada, {"graceMs": 3600000}, headers=admin)["erasure"]
-        self.assertEqual(told["state"], "ERASURE_STATE_WITHDRAWING")
-        wait_for("it to be erased", lambda: self.good("GetErasure", ada)["erasure"]["state"] == "ERASURE_STATE_WITHDRAWN")
+        self.assertEqual(told["state"], "withdrawing")
+        wait_for("it to be erased", lambda: self.good("GetErasure", ada)["erasure"]["state"] == "withdrawn")
         self.assertEqual(self.good("RestorePlayer", ada, {}, headers=admin)["erasure"]["number"], told["number"])
-        wait_for("it to be restored", lambda: self.good("GetErasure", ada)["erasure"]["state"] == "ERASURE_STATE_RESTORED")
+        wait_for("it to be restored", lambda: self.good("GetErasure", ada)["erasure"]["state"] == "restored")
 
     def test_1_what_operators_call(self):
         ada = self.player(1)
