@@ -85,13 +85,13 @@ static int change(const struct arguments *arguments, const char *method, json_t 
 
 static int erase(const struct arguments *arguments)
 {
+    const char *text = option_text(arguments, &option_grace_ms);
     json_t *request = json_object();
 
-    if (option_is_set(arguments, &option_grace_ms)) {
+    if (text[0] != '\0') {
         char *end;
-        const char *text = option_text(arguments, &option_grace_ms);
         long long grace_ms = strtoll(text, &end, 10);
-        if (text[0] == '\0' || *end != '\0') {
+        if (*end != '\0') {
             fprintf(stderr, "holdfast: --grace-ms wants a number of milliseconds, not \"%s\"\n",
                     text);
             json_decref(request);

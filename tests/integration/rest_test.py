@@ -302,13 +302,13 @@ class Rest(ClusterTest):
 
     def test_1_erasure(self):
         ada = {"player_id": self.player()}
-        admin = self.as_system("admin")
         kept = self.good("ExportPlayer", ada)
         self.assertNotIn("rows", kept)
-        told = self.good("ErasePlayer", ada, {"graceMs": 3600000}, headers=admin)["erasure"]
+        told = self.good("ErasePlayer", ada, {"graceMs": 3600000}, headers=self.as_system("admin"))["erasure"]
         self.assertEqual(told["state"], "withdrawing")
         wait_for("it to be erased", lambda: self.good("GetErasure", ada)["erasure"]["state"] == "withdrawn")
-        self.assertEqual(self.good("RestorePlayer", ada, {}, headers=admin)["erasure"]["number"], told["number"])
+        self.assertEqual(self.good("RestorePlayer", ada, {}, headers=self.as_system("admin"))["erasure"]["number"],
+                         told["number"])
         wait_for("it to be restored", lambda: self.good("GetErasure", ada)["erasure"]["state"] == "restored")
 
     def test_1_what_operators_call(self):
