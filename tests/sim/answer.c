@@ -64,6 +64,8 @@ static struct op_model *op_named(const struct sim *sim, const struct op_names *n
         return NULL;
     if (names->given.size > 0)
         return model_op(sim->oracle, names->given, names->id);
+    if (names->player.size == 0) /* Of no entity's log: a consumer keeps its last op_id itself. */
+        return NULL;
     CHECK(names->player.size + 8 < sizeof entity);
     memcpy(entity, "player:", 7);
     memcpy(entity + 7, names->player.data, names->player.size);

@@ -186,7 +186,7 @@ static bool majority_holds(const struct sim *sim, uint32_t shard, const struct r
            (m.new_count == 0 || majority_of(sim, shard, entry, m.new_members, m.new_count));
 }
 
-static void load_absent(struct shard_oracle *shard)
+void oracle_load_absent(struct shard_oracle *shard)
 {
     struct state *state = applier_state(shard->applier);
     struct reader keys = reader_from(buf_slice(&shard->need.keys));
@@ -254,7 +254,7 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
 
     CHECK(entry->index == shard->count + 1);
     while ((e = applier_apply(shard->applier, entry, &shard->need, &outcome)) == ERR_NEED)
-        load_absent(shard);
+        oracle_load_absent(shard);
     CHECK(e == ERR_OK);
     cuts_count(sim, applier_meta(shard->applier), &cuts, entry);
     if (applier_meta(shard->applier)->key_count < keys)

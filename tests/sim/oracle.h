@@ -205,5 +205,7 @@ void oracle_acknowledge(struct sim *sim, uint32_t shard, uint64_t index);
 
 /* Fences of a generation begin far above those of the one before. */
 uint64_t model_fence_place(uint64_t fence);
+/* What `need` of the shard names and memory has not is not there at all. */
+void oracle_load_absent(struct shard_oracle *shard);
 
 #endif

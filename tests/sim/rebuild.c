@@ -225,13 +225,13 @@ static void inject(struct sim *sim, struct sim_node *owner, const struct planted
 /* As CheckCounts does it, from end to end. */
 static uint64_t compared(struct sim *sim, uint32_t shard)
 {
+    struct shard_oracle *oracle = &sim->oracle->shards[shard];
     struct recount_row row = { .id = SLICE_LITERAL("check"), .part = RECOUNT_COUNTS };
     struct arena arena = { 0 };
-    struct need need = { 0 };
     struct recount recount = {
         .arena = &arena,
-        .state = applier_state(sim->oracle->shards[shard].applier),
-        .need = &need,
+        .state = applier_state(oracle->applier),
+        .need = &oracle->need,
         .shard_count = sim->shard_count,
         .hour = hour_of(SIM_UNIX_MS + sim->now_ms + sim->clock_ms),
         .rows = RECOUNT_ROWS_MAX,
@@ -239,10 +239,18 @@ static uint64_t compared(struct sim *sim, uint32_t shard)
         .told = arena_alloc(&arena, RECOUNT_TOLD_MAX * sizeof *recount.told),
     };
 
-    for (uint32_t i = 0; i < LOOKS_MAX && !row.done; i++)
-        CHECK(recount_step(&recount) == ERR_OK);
+    for (uint32_t i = 0; i < LOOKS_MAX && !row.done; i++) {
+        const struct recount before = recount;
+        const struct recount_row begun = row;
+        err e;
+        while ((e = recount_step(&recount)) == ERR_NEED) {
+            oracle_load_absent(oracle);
+            recount = before;
+            row = begun;
+        }
+        CHECK(e == ERR_OK);
+    }
     uint64_t different = row.different;
-    need_deinit(&need);
     arena_deinit(&arena);
     return different;
 }

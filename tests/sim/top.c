@@ -197,7 +197,7 @@ static void take_part(struct change *c, const Holdfast__Internal__V1__PulledPart
     struct source_dot *logged = &tops_of(c->sim)->logged[c->number][part->source];
     const struct source_dot after = { part->after_epoch, part->after_counter };
     const struct source_dot to = { part->to_epoch, part->to_counter };
-    const struct source_dot before = *logged;
+    const struct source_dot before = *logged; /* What one entry changed is taken together. */
     struct reader reader = reader_from((struct slice){ part->items.data, part->items.len });
     struct pull_item item;
 
@@ -206,13 +206,13 @@ static void take_part(struct change *c, const Holdfast__Internal__V1__PulledPart
     while (pull_item_next(&reader, &item)) {
         touched[favorite_target_of(
             (const char[]){ (char)item.target.data[0], (char)item.target.data[1], '\0' })] = true;
-        /* An entry may change several counts. */
         if (!source_dot_is_above(item.dot, before)) {
             c->sim->counts.pulls_known++;
             continue;
         }
         take_item(c, part->source, &item);
-        *logged = item.dot;
+        if (source_dot_is_above(item.dot, *logged))
+            *logged = item.dot;
     }
     if (source_dot_is_above(to, *logged))
         *logged = to;
