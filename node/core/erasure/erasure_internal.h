@@ -2,7 +2,7 @@
 #ifndef NODE_CORE_ERASURE_ERASURE_INTERNAL_H
 #define NODE_CORE_ERASURE_ERASURE_INTERNAL_H
 
-#include "node/core/erasure/erasure.h"
+#include "node/core/favorite/erasure_row.h"
 
 /* The row as it is changed, its cursor in the arena; its timer, which stood at `due_before_ms`,
  * follows it. */

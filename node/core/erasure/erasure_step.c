@@ -1,6 +1,7 @@
 /* One step of an erasure: a page of the player's edges, or of its additions. */
 #include "node/core/codec/arena_proto.h"
 #include "node/core/counter/addition_count.h"
+#include "node/core/erasure/erasure.h"
 #include "node/core/erasure/erasure_internal.h"
 #include "node/core/favorite/edge.h"
 #include "node/core/session/timers.h"
