@@ -162,7 +162,7 @@ static void another_shards_consumer_is_refused(void **state)
 {
     struct fixture *f = *state;
     uint32_t here = 0, elsewhere = 0;
-    char name[16];
+    char name[24];
 
     fixture_deinit(f);
     fixture_init_shard(f, 2, 4);
@@ -179,7 +179,7 @@ static void another_shards_consumer_is_refused(void **state)
 static void a_shard_has_so_many_and_no_more(void **state)
 {
     struct fixture *f = *state;
-    char name[16];
+    char name[24];
 
     for (uint32_t i = 0; i < LIMIT_CONSUMERS; i++) {
         snprintf(name, sizeof name, "reader-%03u", i);
@@ -197,7 +197,7 @@ static void a_shard_has_so_many_and_no_more(void **state)
 static void pages_list_each_once_without_cursors(void **state)
 {
     struct fixture *f = *state;
-    char name[16], cursor[LIMIT_CONSUMER_NAME_BYTES + 32] = { 0 };
+    char name[24], cursor[LIMIT_CONSUMER_NAME_BYTES + 32] = { 0 };
     uint32_t seen = 0, pages = 0;
 
     for (uint32_t i = 0; i < 5; i++) {
