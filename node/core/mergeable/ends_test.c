@@ -256,6 +256,92 @@ static void an_actor_is_not_closed_by_a_report_that_was_long_on_its_way(void **s
     buf_deinit(&late);
 }
 
+/* A write of the former process is on its way still, to a member that hears of no other one. */
+static void an_actor_is_not_closed_by_who_has_not_heard_of_its_end(void **state)
+{
+    struct pair *pair = *state;
+    uint64_t former = pair->replicas[1]->actor;
+    struct merge_edit edit = { .path = SLICE_LITERAL("b"), .value = SLICE_LITERAL("v") };
+    struct merge_write write = { .key = pair->key,
+                                 .policy = MERGE_POLICY_MERGE,
+                                 .durability = MERGE_MEMORY,
+                                 .edit_count = 1,
+                                 .edits = &edit };
+    struct merge_written written;
+    struct merge_refusal refusal = { 0 };
+    struct buf late = { 0 };
+
+    for (uint32_t i = 0; i < 3; i++)
+        round_trip(pair);
+    assert_int_equal(merge_write(pair->replicas[1], pair->now_ms, &write, &written, &refusal),
+                     ERR_OK);
+    const struct merge_out *out = &pair->replicas[1]->out;
+
+    assert_int_equal(out->message_count, 1);
+    buf_append(&late, out->messages[0].bytes.data, out->messages[0].bytes.size);
+    pair->mute[1] = true;
+    start(pair, 1);
+    write_one(pair, 0); /* So its next report has its clock. */
+    for (uint32_t i = 0; i < 3; i++)
+        round_trip(pair);
+    assert_false(mclock_find(&pair->replicas[1]->clock, former)->closed);
+    assert_int_equal(merge_receive(pair->replicas[0], pair->now_ms, buf_slice(&late)), ERR_OK);
+    drain(pair, 0);
+    pair->mute[1] = false;
+    for (uint32_t i = 0; i < 6; i++)
+        round_trip(pair);
+    for (uint32_t i = 0; i < PAIR; i++) {
+        const struct merge_record *record = merge_store_find(&pair->replicas[i]->store, pair->key);
+
+        assert_non_null(record);
+        assert_int_equal(record->count, 2);
+        assert_true(mclock_floor(&pair->replicas[i]->clock, former) == UINT64_MAX);
+    }
+    buf_deinit(&late);
+}
+
+/* Seed 65: a write showed in its context what its member had closed. That member crashed before the
+ * closing was on its disk, so one record had closed the actor, and no clock had. */
+static void what_shows_a_closing_waits_for_the_disk(void **state)
+{
+    struct pair *pair = *state;
+    struct merge_replica *replica = pair->replicas[0];
+    uint64_t former = pair->replicas[1]->actor;
+    struct merge_edit edit = { .path = SLICE_LITERAL("a"), .value = SLICE_LITERAL("v") };
+    struct merge_write write = { .key = pair->key,
+                                 .policy = MERGE_POLICY_MERGE,
+                                 .durability = MERGE_MEMORY,
+                                 .edit_count = 1,
+                                 .edits = &edit };
+    struct merge_written written;
+    struct merge_refusal refusal = { 0 };
+    uint64_t durable = 0;
+
+    write_one(pair, 1);
+    start(pair, 1);
+    for (uint32_t i = 0; i < 4 && !mclock_find(&replica->clock, former)->closed; i++) {
+        round_trip(pair);
+        pair->now_ms += MERGE_REPORT_MS;
+        durable = replica->log_durable;
+        merge_tick(replica, pair->now_ms);
+    }
+    assert_true(mclock_find(&replica->clock, former)->closed);
+    assert_true(replica->log_end > durable);
+    uint32_t before = replica->out.message_count;
+
+    assert_int_equal(merge_write(replica, pair->now_ms, &write, &written, &refusal), ERR_OK);
+    assert_true(replica->out.message_count > before);
+    for (uint32_t i = before; i < replica->out.message_count; i++)
+        assert_true(replica->out.messages[i].after_log > durable);
+    drain(pair, 0);
+    before = replica->out.message_count;
+    assert_int_equal(merge_write(replica, pair->now_ms, &write, &written, &refusal), ERR_OK);
+    assert_true(replica->out.message_count > before);
+    for (uint32_t i = before; i < replica->out.message_count; i++)
+        assert_true(replica->out.messages[i].after_log <= replica->log_durable);
+    drain(pair, 0);
+}
+
 /* No report names that actor, since the clock is full; it is the actor of the report all the same.
  */
 static void an_era_is_not_forgotten_under_a_member_whose_clock_is_full(void **state)
@@ -317,6 +403,8 @@ int main(void)
         TEST(an_actor_that_is_of_no_member_is_closed),
         TEST(an_actor_is_not_closed_by_a_report_of_before_its_last_write),
         TEST(an_actor_is_not_closed_by_a_report_that_was_long_on_its_way),
+        TEST(an_actor_is_not_closed_by_who_has_not_heard_of_its_end),
+        TEST(what_shows_a_closing_waits_for_the_disk),
         TEST(an_era_is_not_forgotten_under_a_member_whose_clock_is_full),
         TEST(an_idle_pair_says_little),
     };

@@ -235,6 +235,7 @@ void merge_close_actors(struct merge_replica *replica)
             continue;
         mclock_close(&replica->clock, actor->actor);
         merge_log_close(replica, actor->actor);
+        replica->closed_log = replica->log_end;
     }
 }
 

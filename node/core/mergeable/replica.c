@@ -81,7 +81,9 @@ struct buf *merge_out_message(struct merge_replica *replica, uint64_t to, uint64
     }
     struct merge_message *message = &out->messages[out->message_count++];
 
-    *message = (struct merge_message){ .to = to, .after_log = after_log };
+    *message = (struct merge_message){
+        .to = to, .after_log = after_log > replica->closed_log ? after_log : replica->closed_log
+    };
     return &message->bytes;
 }
 

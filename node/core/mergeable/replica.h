@@ -136,6 +136,7 @@ struct merge_replica {
     uint32_t damaged_count;
     struct merge_key **damaged;    /* References; until the clock is voided. */
     uint64_t log_end, log_durable; /* Records appended; of these on disk. */
+    uint64_t closed_log;           /* Up to the last actor that it closed itself. */
     uint64_t ticket_last, pull_last;
     uint64_t reported_ms;
     uint32_t peer_count;
@@ -151,7 +152,8 @@ void merge_free(struct merge_replica *replica);
 void merge_out_clear(struct merge_out *out);
 
 /* ---- for the other files of this room ---- */
-/* Adds a message; the caller fills it in. Valid until the next one. */
+/* Adds a message; the caller fills it in. Valid until the next one. It waits for the disk until
+ * that has all closings: contexts of records show those, so a crash would undo them here alone. */
 struct buf *merge_out_message(struct merge_replica *replica, uint64_t to, uint64_t after_log);
 void merge_out_done(struct merge_replica *replica, struct merge_done done);
 /* Appends one record to the log. */

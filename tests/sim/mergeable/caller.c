@@ -68,7 +68,10 @@ static void make_wish(struct msim *sim, uint32_t key, struct wish *wish)
     *wish = (struct wish){ .write = { .key = sim->keys[key], .policy = msim_policy(key) } };
     wish->write.durability = (enum merge_durability)msim_between(sim, 0, 2);
     wish->write.whole = msim_chance(sim, key % FORMS == 0 ? 500 : 60);
-    if (wish->write.whole && msim_chance(sim, 500))
+    bool fades = sim->fades_ms != 0 && sim->now_ms >= sim->fades_ms && msim_chance(sim, 700);
+
+    wish->write.whole |= fades;
+    if (wish->write.whole && (fades || msim_chance(sim, 500)))
         count = 0;
     else if (key % FORMS != 0 && key % FORMS != 4 && msim_chance(sim, 200))
         count = 2;

@@ -28,15 +28,58 @@ static void note(struct msim *sim, const struct mclock_actor *actor)
     mclock_copy(&ended->dots, &one);
 }
 
+/* The node knows that the actor is closed: its clock says so, or has forgotten the actor's era. */
+static bool knows(const struct node *node, uint64_t actor)
+{
+    const struct mclock *clock = &node->replica->clock;
+    const struct mclock_actor *entry = mclock_find(clock, actor);
+
+    return (entry != NULL && entry->closed) || merge_actor_era(actor) < clock->era;
+}
+
+/* What has come onto the node's disk since it was seen there. */
+static void note_disk(struct ended *ended, const struct node *node, uint32_t at)
+{
+    ended->on_disk |= ended->known_at[at] != 0 && ended->known_at[at] <= node->disk.synced;
+}
+
 void ended_watch(struct msim *sim)
 {
     for (uint32_t i = 0; i < NODES; i++) {
-        const struct merge_replica *replica = sim->nodes[i].replica;
+        const struct node *node = &sim->nodes[i];
 
-        for (uint32_t j = 0; replica != NULL && j < replica->clock.count; j++)
-            if (replica->clock.actors[j].closed)
-                note(sim, &replica->clock.actors[j]);
+        for (uint32_t j = 0; node->replica != NULL && j < node->replica->clock.count; j++)
+            if (node->replica->clock.actors[j].closed)
+                note(sim, &node->replica->clock.actors[j]);
+        for (uint32_t j = 0; node->replica != NULL && j < sim->ended_count; j++) {
+            struct ended *ended = &sim->ended[j];
+
+            if (ended->known_at[i] == 0 && knows(node, ended->actor))
+                ended->known_at[i] = node->disk.first + node->disk.log_count;
+            note_disk(ended, node, i);
+        }
     }
+}
+
+void ended_crashed(struct msim *sim, const struct node *node)
+{
+    uint32_t kept = 0, at = (uint32_t)(node - sim->nodes);
+
+    for (uint32_t i = 0; i < sim->ended_count; i++) {
+        struct ended *ended = &sim->ended[i];
+        bool known;
+
+        note_disk(ended, node, at);
+        ended->known_at[at] = 0; /* Its next process says again what it knows. */
+        known = ended->on_disk;
+        for (uint32_t j = 0; j < NODES; j++)
+            known |= ended->known_at[j] != 0;
+        if (known)
+            sim->ended[kept++] = *ended;
+        else
+            mclock_deinit(&ended->dots);
+    }
+    sim->ended_count = kept;
 }
 
 bool ended_has(const struct msim *sim, struct merge_dot dot, uint16_t era)

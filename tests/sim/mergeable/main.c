@@ -116,17 +116,20 @@ static void run_seed(uint64_t seed, struct counts *counts)
     sim->late_per_thousand = msim_chance(sim, 250) ? (uint32_t)msim_between(sim, 50, 200) : 20;
     sim->synced_per_thousand = msim_chance(sim, 250) ? (uint32_t)msim_between(sim, 10, 100) : 300;
     sim->counts_most = msim_chance(sim, 250);
+    if (msim_chance(sim, 250))
+        sim->fades_ms = sim->now_ms + STORY_MS / 2;
     running = sim;
     make_keys(sim);
-    sim->members.membership =
-        (struct membership){ .config = 1, .count = 3, .members = { 1, 2, 3 } };
+    sim->members.membership = (struct membership){ .config = 1,
+                                                   .count = msim_chance(sim, 250) ? NODES : 3,
+                                                   .members = { 1, 2, 3, 4, 5 } };
     for (uint32_t i = 0; i < NODES; i++) {
         sim->nodes[i].id = i + 1;
         sim->nodes[i].skew_ms = (int64_t)msim_between(sim, 0, 600) - 300;
     }
     if (msim_chance(sim, 200))
         sim->nodes[msim_between(sim, 0, 2)].skew_ms = (int64_t)msim_between(sim, 0, 9000) - 4500;
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < sim->members.membership.count; i++)
         msim_start(sim, &sim->nodes[i], true);
     uint64_t end_ms = sim->now_ms + STORY_MS;
 

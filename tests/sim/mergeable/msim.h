@@ -78,10 +78,15 @@ struct reset {
     uint32_t *covered;
 };
 
-/* The dots of an actor that all members agreed on at its end; others are void. */
+/* The dots of an actor that all members agreed on at its end; others are void. No caller waits for
+ * a closing, so no promise keeps one that is on no disk: it is undone when all that knew it crash.
+ * A dot that it made void may then come back with an old image of the disk of its writer, which has
+ * it as any member has what it wrote; then it counts. Once a disk had the closing it holds. */
 struct ended {
     uint64_t actor;
-    struct mclock dots; /* Of that actor alone. */
+    struct mclock dots;       /* Of that actor alone. */
+    uint64_t known_at[NODES]; /* The place in the node's log that has it; 0: the node has not. */
+    bool on_disk;             /* Of at least one node, once. */
 };
 
 /* An increment whose answer the caller did not get. */
@@ -187,6 +192,7 @@ struct msim {
     uint32_t lost_per_thousand, late_per_thousand; /* Of messages, until it heals. */
     uint32_t synced_per_thousand;                  /* Of steps. */
     bool counts_most;                              /* Most writes count, or reset. */
+    uint64_t fades_ms; /* From then on most writes delete, so records go for good; 0: never. */
     struct counts *counts;
 };
 
@@ -258,6 +264,8 @@ void oracle_healed(struct msim *sim);
 
 /* ---- ended.c: actors that members have closed, and then forget ---- */
 void ended_watch(struct msim *sim);
+/* The node has crashed: what its disk does not have it does not know any more. */
+void ended_crashed(struct msim *sim, const struct node *node);
 /* The dot is not void. It was in when its actor was closed; of an actor that is not closed, as what
  * has forgotten the eras below `era` says: an actor of those of which no member ever heard had
  * none. */

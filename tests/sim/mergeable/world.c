@@ -202,6 +202,7 @@ void msim_crash(struct msim *sim, struct node *node)
     node->held_count = 0;
     while (disk->first + disk->log_count > disk->synced)
         buf_deinit(&disk->log[--disk->log_count]);
+    ended_crashed(sim, node);
     for (uint32_t i = 0; i < 8; i++)
         if (sim->reads[i].node == node->id)
             sim->reads[i].used = false;
