@@ -4,7 +4,7 @@
 #include "node/core/replication/rep_internal.h"
 #include "runtime/base/check.h"
 
-#define FIRST_START_WAIT_MS 500u
+#define FIRST_START_WAIT_MS 5000u
 
 static void peers_add(struct rep *rep, const uint64_t *replicas, uint32_t count)
 {
