@@ -45,7 +45,7 @@ static void vote_waits_for_the_voters_disk(void **state)
     rep_sim_run(sim, 100);
     /* A new shard waits a moment for every member to say what it can apply. */
     assert_int_equal(role(sim, 1), REP_SEALING);
-    rep_sim_run(sim, 500);
+    rep_sim_run(sim, 5000);
     assert_int_equal(role(sim, 1), REP_OWNER);
     end(sim);
 }
