@@ -168,8 +168,8 @@ static int tell(const struct arguments *arguments, const json_t *answer, const c
     if (wants_json(arguments))
         print_json(answer);
     else
-        printf("%lld %s of %s %s\n", (long long)edges, edges == 1 ? "edge" : "edges",
-               arguments->words[0], what);
+        printf("%s: %lld %s of %s\n", what, (long long)edges, edges == 1 ? "edge" : "edges",
+               arguments->words[0]);
     return 0;
 }
 
@@ -197,12 +197,12 @@ static int decide(const struct arguments *arguments, const char *method, const c
 
 static int accept_edges(const struct arguments *arguments)
 {
-    return decide(arguments, "AdminService/AcceptEdges", "count from here on");
+    return decide(arguments, "AdminService/AcceptEdges", "accepted");
 }
 
 static int reject_edges(const struct arguments *arguments)
 {
-    return decide(arguments, "AdminService/RejectEdges", "are gone");
+    return decide(arguments, "AdminService/RejectEdges", "rejected");
 }
 
 /* One by one, each under an op_id of its own: what is flagged already stays so. */
@@ -227,7 +227,7 @@ static int flag_all(const struct arguments *arguments, json_t *request)
     }
     if (answer != NULL) {
         json_object_set_new(answer, "edges", json_integer(edges));
-        code = tell(arguments, answer, "wait for a review from here on");
+        code = tell(arguments, answer, "flagged");
     }
     json_decref(answer);
     json_decref(request);
@@ -237,7 +237,7 @@ static int flag_all(const struct arguments *arguments, json_t *request)
 static int flag_edges(const struct arguments *arguments)
 {
     if (!option_is_set(arguments, &option_all))
-        return decide(arguments, "AdminService/FlagEdges", "wait for a review from here on");
+        return decide(arguments, "AdminService/FlagEdges", "flagged");
     return is_whole(arguments, true) ? flag_all(arguments, request_of(arguments, NULL)) : 2;
 }
 

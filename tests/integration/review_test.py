@@ -116,11 +116,11 @@ class ReviewTest(favorites_test.FavoriteCalls, ClusterTest):
         self.define("verbs")
         for each in range(3):
             self.favorite("vera", f"v{each}", collection="verbs")
-        self.assertIn("3 edges of vera wait", self.cli("flag", "vera", "--all", "--collection", "verbs", "--reason", "bought"))
+        self.assertIn("flagged: 3 edges of vera", self.cli("flag", "vera", "--all", "--collection", "verbs", "--reason", "bought"))
         rows = json.loads(self.cli("list", "--collection", "verbs", "--player", "vera", "--flagged-for", "moderation", "--json"))
         self.assertEqual(sorted(row["targetId"] for row in rows), ["v0", "v1", "v2"])
         self.assertIn("MODERATION", self.cli("list", "--player", "vera"))
-        self.assertIn("2 edges of vera count", self.cli(
+        self.assertIn("accepted: 2 edges of vera", self.cli(
             "accept", "vera", "v0", "v1", "--collection", "verbs", "--reason", "looked at"))
         self.assertIn("1 edge of vera", self.cli("reject", "vera", "v2", "--collection", "verbs", "--reason", "bought"))
         self.assertEqual([self.count(f"v{each}", "verbs") for each in range(3)], [1, 1, 0])
