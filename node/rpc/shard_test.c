@@ -679,6 +679,36 @@ static void a_cut_that_comes_with_goods_stops_an_armed_shard_too(void **state)
     assert_int_equal(shard_meta(f->one.shard)->cut_id, 10);
 }
 
+/* A settle has decisions of several destinations, each with the cut that it has taken. */
+static void a_cut_that_comes_with_decisions_stops_an_armed_shard_too(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__SettleRequest settle = HOLDFAST__INTERNAL__V1__SETTLE_REQUEST__INIT;
+    Holdfast__Internal__V1__SettleRequest other = HOLDFAST__INTERNAL__V1__SETTLE_REQUEST__INIT;
+    Holdfast__Internal__V1__SettleRequest *more[] = { &other };
+
+    settle.destination = 1;
+    settle.cut = 8;
+    settle.more = more;
+    settle.n_more = 1;
+    other.destination = 2;
+    for (uint64_t cut = 9; cut <= 10; cut++) {
+        shard_arm(f->one.shard, 10);
+        other.cut = cut;
+        call(f, METHOD_CHANNEL_SETTLE, &settle.base);
+        assert_int_equal(shard_at_cut(f->one.shard), cut == 10);
+    }
+    shard_arm(f->one.shard, 0);
+    step(f, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(shard_meta(f->one.shard)->cut_id, 10);
+    shard_arm(f->one.shard, 11);
+    other.cut = 0;
+    settle.cut = 11;
+    call(f, METHOD_CHANNEL_SETTLE, &settle.base);
+    assert_true(shard_at_cut(f->one.shard));
+    shard_arm(f->one.shard, 0);
+}
+
 static void deposed_owner_says_where_to_go(void **state)
 {
     struct fixture *f = *state;
@@ -739,6 +769,7 @@ int main(void)
         SHARD_TEST(at_least_needs_a_token_of_this_shard_and_is_not_silently_strict),
         SHARD_TEST(an_armed_shard_stops_before_the_entry_that_takes_the_cut),
         SHARD_TEST(a_cut_that_comes_with_goods_stops_an_armed_shard_too),
+        SHARD_TEST(a_cut_that_comes_with_decisions_stops_an_armed_shard_too),
         SHARD_TEST(deposed_owner_says_where_to_go),
         cmocka_unit_test(data_of_a_later_apply_version_is_refused),
     };

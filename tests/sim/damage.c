@@ -6,6 +6,7 @@
 #include "idl/method.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
+#include "tests/sim/backup.h"
 #include "tests/sim/oracle.h"
 
 #ifdef HOLDFAST_DEBUG_INJECT
@@ -16,7 +17,6 @@
 #define INJECT_MS  2000u
 #define LOOKS_MAX  500u /* Until what is on its way is done: replicas are compared then. */
 #define LOOK_MS    10u
-#define NO_CALLER  0u /* Wants the answer. */
 
 /* An item that a player holds; NULL: there is none. */
 static const struct item_model *item_choose(struct sim *sim)
@@ -28,16 +28,6 @@ static const struct item_model *item_choose(struct sim *sim)
         const struct item_model *item = &book->items[(from + i) % book->item_count];
         if (item->place == ITEM_HELD)
             return item;
-    }
-    return NULL;
-}
-
-static struct sim_node *owner_find(struct sim *sim, uint32_t shard)
-{
-    for (uint32_t n = 0; n < sim->node_count; n++) {
-        struct sim_node *node = &sim->nodes[n];
-        if (node->up && node->slots[shard].shard != NULL && shard_serves(node->slots[shard].shard))
-            return node;
     }
     return NULL;
 }
@@ -57,7 +47,7 @@ static void inject(struct sim *sim, struct sim_node *owner, uint32_t player, con
     request.attempt = 1;
     request.authority = text_lend("system:admin");
     request.item_uid = text_lend(uid);
-    buf_put_u8(&event.bytes, NO_CALLER);
+    buf_put_u8(&event.bytes, SIM_NO_CALLER);
     buf_put_u8(&event.bytes, 1);
     buf_put_u64(&event.bytes, 0);
     buf_put_u32(&event.bytes, METHOD_DEBUG_INJECT);

@@ -10,6 +10,7 @@
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
+#include "tests/sim/backup.h"
 #include "tests/sim/goods.h"
 #include "tests/sim/top.h"
 
@@ -329,6 +330,7 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
         node_later(sim, node, sim_chance(sim, 800) ? 0 : 1,
                    (struct sim_event){ .kind = EV_FLUSH, .number = slot_number(slot, shard) });
     }
+    backup_follow(sim, node, shard);
 }
 
 /* ---- etcd ---- */

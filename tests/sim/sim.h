@@ -100,7 +100,7 @@ enum sim_kind {
     X(repairs_begun) X(repairs_done) X(repairs_resumed) X(damaged_dropped) X(promises_rotten)      \
     X(salvages) X(learners_rotten) X(transfers_local) X(transfers_opened) X(transfers_settled)     \
     X(transfers_refunded) X(transfers_cancelled) X(transfers_across_owners) X(credits_repeated)    \
-    X(told_at_decision) X(settles_of_several) X(credits_below_watermark) X(watermarks)             \
+    X(told_at_decision) X(cuts_frozen) X(settles_of_several) X(credits_below_watermark) X(watermarks)             \
     X(inbox_drops) X(mails_claimed) X(mails_returned) X(seals_too_late) X(conservation_checks)     \
     X(in_flight_checks) X(items_spent) X(txn_items_spent) X(reversals) X(refused_items)            \
     X(refused_reversed) X(traces) X(reservations) X(posted) X(voided) X(reservations_expired)      \
@@ -428,6 +428,8 @@ struct sim {
      * holds a player back for review. */
     uint32_t hurry, straggle, zones, range_ms_max, reviews;
     bool large_swaps;
+    bool backups;                   /* Owners are armed for a backup: backup.c. */
+    uint64_t backup_ms;             /* When the next one is taken. */
     uint32_t replicas, first_nodes; /* Of node_count nodes the others may come later. */
     uint32_t members_ms;            /* Members change about so often; 0: never. */
     uint32_t members_made;

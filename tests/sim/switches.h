@@ -16,7 +16,7 @@
     X(etcd_cuts) X(leases) X(unseatings) X(watches) X(coordinators) X(servers) X(stalls)           \
     X(deposals) X(duels) X(rot) X(losses) X(doubles) X(lates) X(txns) X(answers) X(stale_reads)    \
     X(evictions) X(checkpoints) X(policies) X(damages) X(members) X(fulls) X(restores) X(definitions) \
-    X(favorites) X(hurries) X(stragglers)
+    X(favorites) X(hurries) X(stragglers) X(backups)
 /* clang-format on */
 
 enum sim_without {

@@ -8,6 +8,7 @@
 #define SLOWNESS   0x736c6f77u
 #define REVIEWS    0x72657669u
 #define RICHES     0x72696368u
+#define BACKUPS    0x6261636bu
 
 static uint32_t die(const struct sim *sim, uint64_t what)
 {
@@ -31,4 +32,5 @@ void variety_choose(struct sim *sim)
     }
     sim->reviews = die(sim, REVIEWS) % 5 == 0 ? 24 : 256;
     sim->large_swaps = die(sim, RICHES) % 2 == 0;
+    sim->backups = die(sim, BACKUPS) % 4 == 0 && !sim_without(sim, WITHOUT_backups);
 }

@@ -6,6 +6,7 @@
 /* Of DeliverRequest; and of TakeCutRequest, CutBackupRequest and SettleRequest. */
 #define DELIVER_CUT_FIELD 3u
 #define CUT_FIELD         2u
+#define SETTLE_MORE_FIELD 4u
 
 #define FORESEEN_MAX 64u /* Entries behind one that is blocked. */
 
@@ -220,7 +221,28 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
         shard_read_wake(shard, event, out);
 }
 
-/* The cut that an entry takes before anything else; 0: none. */
+/* The greatest of the destinations whose decisions it has. */
+static uint64_t settle_cut(struct slice request)
+{
+    struct reader reader = reader_from(request);
+    struct proto_field field;
+    uint64_t greatest = 0;
+
+    while (proto_scan_next(&reader, &field)) {
+        uint64_t cut = 0;
+
+        if (field.number == CUT_FIELD && field.is_varint)
+            cut = field.varint;
+        else if (field.number == SETTLE_MORE_FIELD && field.is_bytes)
+            (void)proto_scan_varint(field.bytes, CUT_FIELD, &cut);
+        if (cut > greatest)
+            greatest = cut;
+    }
+    return greatest;
+}
+
+/* The cut that an entry takes before anything else; 0: none. shard_check_step holds it against what
+ * the entry did. */
 static uint64_t cut_brought(const struct entry *entry)
 {
     struct reader reader = reader_from(entry->body);
@@ -233,8 +255,9 @@ static uint64_t cut_brought(const struct entry *entry)
         return 0;
     if (op.method == METHOD_CHANNEL_DELIVER)
         (void)proto_scan_varint(op.request, DELIVER_CUT_FIELD, &cut);
-    else if (op.method == METHOD_TAKE_CUT || op.method == METHOD_CUT_BACKUP ||
-             op.method == METHOD_CHANNEL_SETTLE)
+    else if (op.method == METHOD_CHANNEL_SETTLE)
+        cut = settle_cut(op.request);
+    else if (op.method == METHOD_TAKE_CUT || op.method == METHOD_CUT_BACKUP)
         (void)proto_scan_varint(op.request, CUT_FIELD, &cut);
     return cut;
 }

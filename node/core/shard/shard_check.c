@@ -108,4 +108,6 @@ void shard_check_step(const struct shard *shard)
     CHECK(IMPLIES(shard->checkpoint_open, shard->checkpoint_index <= applied));
     CHECK(IMPLIES(shard->checkpoint_open, shard->checkpoint_index >= shard->clean_index));
     CHECK(shard->applying_index == 0);
+    /* A backup of a shard that has taken the cut would hold what came after it. */
+    CHECK(IMPLIES(shard->armed_cut != 0, shard_meta(shard)->cut_id < shard->armed_cut));
 }
