@@ -253,6 +253,29 @@ static void an_owner_that_declines_its_epoch_is_named_under_the_next(void **stat
     world_free(world);
 }
 
+/* Every member runs the new program by now: the next START may say so. */
+static void an_owner_that_has_outgrown_its_version_is_named_under_the_next(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world_run(world, 6000);
+    world_report(world, 2, shard, "outgrown", 10); /* Only the owner can say that. */
+    world_run(world, 100);
+    assert_int_equal(world_shard(world, shard).epoch, 1);
+    world_report(world, 1, shard, "outgrown", 10);
+    world_run(world, 100);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    assert_int_equal(world_shard(world, shard).owner, 1);
+    assert_int_equal(world_stats(world).outgrown, 1);
+    world_run(world, 10000); /* Said once, of one epoch. */
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    world_free(world);
+}
+
 static void reports_that_are_old_or_too_early_do_not_count(void **state)
 {
     struct world *world = world_new();
@@ -626,6 +649,7 @@ int main(void)
         cmocka_unit_test(a_restart_under_no_coordinator_is_seen_by_the_next_one),
         cmocka_unit_test(early_claim_needs_a_majority_without_the_owner),
         cmocka_unit_test(an_owner_that_declines_its_epoch_is_named_under_the_next),
+        cmocka_unit_test(an_owner_that_has_outgrown_its_version_is_named_under_the_next),
         cmocka_unit_test(reports_that_are_old_or_too_early_do_not_count),
         cmocka_unit_test(a_claimed_shard_is_left_in_peace_for_the_calm),
         cmocka_unit_test(reports_choose_the_heir_of_a_dead_owner_too),
