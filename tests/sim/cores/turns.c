@@ -345,6 +345,27 @@ static void full(struct rsim *sim)
     pace_free(p);
 }
 
+/* One member has no room and owns nothing: a drain gives all to the other one, no more slowly. */
+static void drained_past_full(struct rsim *sim)
+{
+    struct pace *p = pace_new(sim);
+    uint32_t period_ms = (uint32_t)rsim_between(sim, 1, 60), had;
+    uint64_t node = rsim_between(sim, 1, 3), full = node % 3 + 1;
+
+    p->world->limits.drain_period_ms = period_ms;
+    pace_begin(p);
+    say_full(p, full);
+    pace_run(p, 20);
+    PROMISE(sim, world_owned(p->world, full) == 0, "a full node still owns a shard");
+    had = world_owned(p->world, node);
+    world_wish_node(p->world, node, NODE_DRAIN);
+    pace_run(p, had * period_ms + 8);
+    PROMISE(sim, world_owned(p->world, node) == 0 && world_owned(p->world, full) == 0,
+            "a drained node owns %u shards and a full one %u, though the third has room",
+            world_owned(p->world, node), world_owned(p->world, full));
+    pace_free(p);
+}
+
 /* ---- changes ---- */
 
 /* Node 4 is to hold the shard instead of another one; its learner lags. */
@@ -576,6 +597,7 @@ void room_turns(struct rsim *sim)
     calm(sim);
     shunned(sim);
     full(sim);
+    drained_past_full(sim);
     aborted(sim);
     joined(sim);
     wished(sim);
