@@ -45,7 +45,8 @@
     X(loads_exchanged) X(changes_vouched) X(changes_unvouched) X(records_doubted) \
     X(replicas_sent_away) X(replicas_back) X(owners_spared) \
     X(spans_full) X(answers_timed) X(terms_ended) X(wishes_judged) \
-    X(searches_explained) X(searches_unexplained) X(claims_even) X(claims_joint)
+    X(searches_explained) X(searches_unexplained) X(claims_even) X(claims_joint) \
+    X(shelves_full) X(shelves_emptied)
 #define RSIM_NODE_REACH(X) \
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
@@ -107,11 +108,14 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(terms)
 #define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts) X(bank) X(sections) X(sessions) \
     X(ids) X(wardens) X(edges) X(tops) X(events) X(memory) X(logs)
+/* What a room meets under a seed depends on its place among all rooms: new ones come last. */
+#define RSIM_COORDINATOR_LATER(X) X(shelf)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
 RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
 RSIM_NODE_ROOMS(RSIM_ROOM)
+RSIM_COORDINATOR_LATER(RSIM_ROOM)
 #undef RSIM_ROOM
 
 #endif
