@@ -46,7 +46,7 @@
     X(replicas_sent_away) X(replicas_back) X(owners_spared) \
     X(spans_full) X(answers_timed) X(terms_ended) X(wishes_judged) \
     X(searches_explained) X(searches_unexplained) X(claims_even) X(claims_joint) \
-    X(shelves_full) X(shelves_emptied)
+    X(shelves_full) X(shelves_emptied) X(sums_wrong)
 #define RSIM_NODE_REACH(X) \
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
@@ -109,7 +109,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 #define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts) X(bank) X(sections) X(sessions) \
     X(ids) X(wardens) X(edges) X(tops) X(events) X(memory) X(logs)
 /* What a room meets under a seed depends on its place among all rooms: new ones come last. */
-#define RSIM_COORDINATOR_LATER(X) X(shelf)
+#define RSIM_COORDINATOR_LATER(X) X(shelf) X(sums)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)

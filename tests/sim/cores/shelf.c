@@ -2,7 +2,8 @@
  * How much may be defined (coordinator/core/definition_change.c; docs/definitions.md, Limits): a
  * change is made exactly if what stands then is within each limit, of all of them in number and in
  * bytes, of rules about one subject, of currencies with those of the policy. What is refused names
- * the limit, and changes nothing; what is deleted makes room, however full it is.
+ * the limit, and changes nothing; what is deleted makes room, however full it is. A change's texts
+ * have limits, too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +115,25 @@ static uint64_t bytes_of(const definition_body *body, const char *name)
     return holdfast__v1__definition_body__get_packed_size(body) + strlen(name) + 64;
 }
 
+/* Until shards have said how far they are. */
+static void send(struct shelf *s, struct slice body)
+{
+    s->code = CODE(UNAVAILABLE);
+    for (uint32_t tries = 0; tries < 100 && s->code == CODE(UNAVAILABLE); tries++) {
+        s->call++;
+        s->answered = false;
+        world_step(s->world, (struct coord_event){ .type = COORD_ASK,
+                                                   .call = s->call,
+                                                   .method = METHOD_CHANGE_DEFINITION,
+                                                   .body = body });
+        world_run(s->world, 20);
+        for (uint32_t i = 0; i < 50 && !s->answered; i++)
+            world_run(s->world, 20);
+        PROMISE(s->sim, s->answered, "a change is never answered");
+    }
+    PROMISE(s->sim, s->status == WIRE_OK || s->status == WIRE_REFUSED, "status %d", (int)s->status);
+}
+
 static void ask(struct shelf *s, const struct item *item, const definition_body *body, bool dry_run)
 {
     static const char *const kinds[] = { [KIND(CURRENCY)] = "currency",
@@ -130,20 +150,7 @@ static void ask(struct shelf *s, const struct item *item, const definition_body 
     request.dry_run = dry_run;
     size_t size = holdfast__internal__v1__change_definition_request__pack(&request, bytes);
 
-    s->code = CODE(UNAVAILABLE);
-    for (uint32_t tries = 0; tries < 100 && s->code == CODE(UNAVAILABLE); tries++) {
-        s->call++;
-        s->answered = false;
-        world_step(s->world, (struct coord_event){ .type = COORD_ASK,
-                                                   .call = s->call,
-                                                   .method = METHOD_CHANGE_DEFINITION,
-                                                   .body = { bytes, size } });
-        world_run(s->world, 20);
-        for (uint32_t i = 0; i < 50 && !s->answered; i++)
-            world_run(s->world, 20);
-        PROMISE(s->sim, s->answered, "a change is never answered");
-    }
-    PROMISE(s->sim, s->status == WIRE_OK || s->status == WIRE_REFUSED, "status %d", (int)s->status);
+    send(s, (struct slice){ bytes, size });
 }
 
 /* ---- the limits ---- */
@@ -220,6 +227,47 @@ static void delete_turn(struct shelf *s, struct item *item)
     s->bytes -= item->bytes;
     item->stands = false;
     s->sim->counts.shelves_emptied++;
+}
+
+/* What a change says beside the definition: each text and the time to wait, at their limits. */
+static void texts_turn(struct shelf *s)
+{
+    static const struct {
+        const char *field;
+        size_t least, most;
+    } texts[] = { { "op_id", 1, 160 }, { "reason", 0, 64 }, { "author", 0, 64 } };
+    change_request request = HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
+    char **places[] = { &request.op_id, &request.reason, &request.author };
+    struct item item = { .kind = KIND(COUNTER), .name = "texts" };
+    const char *bad = NULL;
+    struct parts parts;
+    uint8_t bytes[1024];
+
+    body_make(s, &item, &parts);
+    request.deed = DEED(PUT);
+    request.body = &parts.body;
+    request.name = item.name;
+    request.dry_run = true;
+    request.wait_ms = 59999u + (uint32_t)rsim_between(s->sim, 0, 2);
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        size_t size = rsim_chance(s->sim, 50) ? 1 : rsim_about(s->sim, texts[i].most);
+
+        if (rsim_chance(s->sim, 10))
+            size = 0;
+        *places[i] = arena_zalloc(&s->sim->arena, size + 1);
+        memset(*places[i], 't', size);
+        if (bad == NULL && (size < texts[i].least || size > texts[i].most))
+            bad = texts[i].field;
+    }
+    if (bad == NULL && request.wait_ms > 60000)
+        bad = "wait_ms";
+    size_t size = holdfast__internal__v1__change_definition_request__pack(&request, bytes);
+
+    send(s, (struct slice){ bytes, size });
+    PROMISE(s->sim, (s->code == CODE(INVALID_ARGUMENT)) == (bad != NULL),
+            "a change with a wrong %s is taken, or one for \"%s\" refused", bad, s->field);
+    PROMISE(s->sim, bad == NULL || strcmp(bad, s->field) == 0, "%s is wrong, %s is named", bad,
+            s->field);
 }
 
 /* ---- what stands already ---- */
@@ -348,7 +396,9 @@ void room_shelf(struct rsim *sim)
     for (uint32_t i = 0; i < 60; i++) {
         struct item *item = &s->items[rsim_between(sim, 0, what < 2 ? 11 : ITEMS_MAX - 1)];
 
-        if (rsim_chance(sim, 75))
+        if (rsim_chance(sim, 20))
+            texts_turn(s);
+        else if (rsim_chance(sim, 75))
             put_turn(s, item);
         else
             delete_turn(s, item);
