@@ -3,11 +3,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "coordinator/core/candidates.h"
 #include "coordinator/core/world.h"
+#include "idl/error_code.h"
 #include "idl/method.h"
 #include "runtime/base/buf.h"
 
@@ -258,6 +260,90 @@ static void a_full_table_can_be_made_smaller(void **state)
     world_free(world);
 }
 
+/* ---- what is told ---- */
+static void how_long_shards_have_been_behind_is_told(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    assert_true(make(world, "wins"));
+    world_run(world, 1000);
+    assert_int_equal(world_stats(world).definitions_lag_seconds, 0);
+    world->deaf_node = 1;
+    assert_true(make(world, "kills"));
+    world_run(world, 100);
+    for (uint64_t seconds = 0; seconds < 5; seconds++) {
+        assert_in_range(world_stats(world).definitions_lag_seconds, seconds, seconds + 1);
+        assert_in_range(world_stats(world).definitions_pending, 2, 3);
+        world_run(world, 1000);
+    }
+    world->deaf_node = 0;
+    world_run(world, 5000);
+    assert_int_equal(world_stats(world).definitions_lag_seconds, 0);
+    assert_int_equal(world_stats(world).definitions_pending, 0);
+    world_free(world);
+}
+
+struct found {
+    Holdfast__V1__ErrorCode code; /* 0: it is answered. */
+    bool hinted;
+};
+
+static void list_answered(void *user, const struct coord_answer *told)
+{
+    struct found *found = user;
+
+    if (told->status != WIRE_REFUSED)
+        return;
+    Holdfast__Internal__V1__Refusal *refusal =
+        holdfast__internal__v1__refusal__unpack(NULL, told->body.size, told->body.data);
+
+    assert_non_null(refusal);
+    found->code = refusal->code;
+    found->hinted = strstr(refusal->message, "counter") != NULL;
+    holdfast__internal__v1__refusal__free_unpacked(refusal, NULL);
+}
+
+static struct found list(struct world *world, const char *kind)
+{
+    Holdfast__Internal__V1__FindDefinitionsRequest request =
+        HOLDFAST__INTERNAL__V1__FIND_DEFINITIONS_REQUEST__INIT;
+    struct found found = { 0 };
+    uint8_t bytes[64];
+
+    world->watch = (struct world_watch){ .user = &found, .answered = list_answered };
+    request.kind = text_lend(kind);
+    request.limit = 10;
+    size_t size = holdfast__internal__v1__find_definitions_request__pack(&request, bytes);
+    world_step(world, (struct coord_event){ .type = COORD_ASK,
+                                            .call = 2,
+                                            .method = METHOD_FIND_DEFINITIONS,
+                                            .body = { bytes, size } });
+    world_settle(world);
+    world->watch = (struct world_watch){ 0 };
+    return found;
+}
+
+static void a_list_that_cannot_be_told_is_refused(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    assert_int_equal(list(world, "").code, 0);
+    assert_int_equal(list(world, "counter").code, 0);
+    struct found found = list(world, "counters");
+
+    assert_int_equal(found.code, CODE(INVALID_ARGUMENT));
+    assert_true(found.hinted);
+    assert_false(list(world, "zzzzzzzzzzzz").hinted);
+    world_step(world, (struct coord_event){ .type = COORD_LOST });
+    assert_int_equal(list(world, "counter").code, CODE(UNAVAILABLE));
+    world_free(world);
+}
+
 /* What the one before wrote last may be of that name: it is read once the election itself is. */
 static void no_name_is_given_before_the_election_was_read(void **state)
 {
@@ -314,6 +400,8 @@ int main(void)
         cmocka_unit_test(versions_come_in_any_order),
         cmocka_unit_test(the_others_stay_when_one_goes),
         cmocka_unit_test(a_full_table_can_be_made_smaller),
+        cmocka_unit_test(how_long_shards_have_been_behind_is_told),
+        cmocka_unit_test(a_list_that_cannot_be_told_is_refused),
         cmocka_unit_test(older_candidates_have_to_be_gone),
         cmocka_unit_test(no_name_is_given_before_the_election_was_read),
     };

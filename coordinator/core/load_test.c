@@ -161,6 +161,43 @@ static void every_shard_is_asked_though_calls_are_few(void **state)
     world_free(world);
 }
 
+/* One record at a time: the number is evened out by another write. */
+static void an_exchange_of_which_half_is_written_is_evened_out(void **state)
+{
+    struct world *world = world_where_one_is_busy(10000, 100);
+
+    (void)state;
+    world->limits.txns_max = world->limits.txn_writes_max = 1;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 90000);
+    assert_true(world_stats(world).exchanges > 0);
+    assert_true(is_even(world));
+    world_free(world);
+}
+
+static void no_exchange_is_told_that_was_not_written(void **state)
+{
+    struct world *world = world_where_one_is_busy(10000, 100);
+
+    (void)state;
+    world->limits.txns_max = 1;
+    world->limits.server_wait_ms = 0;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_server_up(world, 1000);
+    world_run(world, 1000);
+    world->fault = WORLD_SILENT;
+    world_server_gone(world, 1000); /* To be marked: the one transaction has no answer. */
+    world_run(world, 60000);
+    assert_int_equal(world_stats(world).transactions_open, 1);
+    assert_int_equal(world_stats(world).exchanges, 0);
+    world->fault = WORLD_WELL;
+    world_run(world, 60000);
+    assert_true(world_stats(world).exchanges > 0);
+    world_free(world);
+}
+
 static void it_can_be_switched_off(void **state)
 {
     struct world *world = world_where_one_is_busy(10000, 100);
@@ -187,6 +224,8 @@ int main(void)
         cmocka_unit_test(nothing_goes_to_a_node_that_is_drained),
         cmocka_unit_test(nothing_comes_back_to_a_busy_node_with_damage),
         cmocka_unit_test(every_shard_is_asked_though_calls_are_few),
+        cmocka_unit_test(an_exchange_of_which_half_is_written_is_evened_out),
+        cmocka_unit_test(no_exchange_is_told_that_was_not_written),
         cmocka_unit_test(it_can_be_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
