@@ -393,7 +393,7 @@ void room_shelf(struct rsim *sim)
         fill_bytes(s);
     else if (what == 3)
         policy_put(s);
-    for (uint32_t i = 0; i < 60; i++) {
+    for (uint32_t i = 0; i < 30; i++) {
         struct item *item = &s->items[rsim_between(sim, 0, what < 2 ? 11 : ITEMS_MAX - 1)];
 
         if (rsim_chance(sim, 20))

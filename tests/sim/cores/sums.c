@@ -136,7 +136,7 @@ void room_sums(struct rsim *sim)
     world_start(l->world);
     world_run(l->world, PASS_MS);
     judged(l);
-    for (uint32_t i = 0; i < 6; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         turn(l);
         world_run(l->world, PASS_MS);
         judged(l);
