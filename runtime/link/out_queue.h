@@ -6,8 +6,8 @@
  * Large answers have a lane of their own, if the peer takes parts. They leave as a stream of frames
  * inside PART frames, one between two turns of the others, so a small answer waits for one part and
  * not for one answer. No more of them is between here and the peer's decoder than the peer gave
- * credit for, and no more than OUT_WINDOW_BYTES: what fills the sockets would go before every answer
- * that comes later.
+ * credit for, and no more than OUT_WINDOW_BYTES: what fills the sockets would go before every
+ * answer that comes later.
  *
  * The bytes of callers' frames are counted in a budget, if there is one, from the moment they come
  * in until they are on the socket (out_queue_written) or dropped (out_queue_clear).

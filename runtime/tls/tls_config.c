@@ -19,8 +19,8 @@
         MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,                                           \
         MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384
 static const int ciphers[] = { CIPHERS_FOR_ALL, 0 };
-/* Between processes of a cluster, whose processors have those instructions: AES-CCM (RFC 7251), which
- * needs nothing but AES, costs 1.6 ns a byte. One without them does not offer it. */
+/* Between processes of a cluster, whose processors have those instructions: AES-CCM (RFC 7251),
+ * which needs nothing but AES, costs 1.6 ns a byte. One without them does not offer it. */
 static const int ciphers_of_links[] = { MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_CCM, CIPHERS_FOR_ALL,
                                         0 };
 /* Fast curves first; mbedtls would begin with P-521. */
@@ -161,8 +161,8 @@ static err apply(struct tls_config *config, const struct tls_options *options)
         return ERR_NO_MEMORY;
     mbedtls_ssl_conf_rng(conf, tls_random, NULL);
     mbedtls_ssl_conf_min_version(conf, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
-    mbedtls_ssl_conf_ciphersuites(conf, options->verify_peer && tls_has_fast_aes() ? ciphers_of_links
-                                                                                   : ciphers);
+    mbedtls_ssl_conf_ciphersuites(
+        conf, options->verify_peer && tls_has_fast_aes() ? ciphers_of_links : ciphers);
     mbedtls_ssl_conf_curves(conf, curves);
     if (options->side == TLS_CLIENT)
         mbedtls_ssl_conf_session_tickets(conf, MBEDTLS_SSL_SESSION_TICKETS_DISABLED);
