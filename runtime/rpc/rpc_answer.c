@@ -235,11 +235,18 @@ static void add_packed(struct fields *fields, const struct rpc_call *call)
     add_text(fields, rpc_encoding_header(call->request.protocol), "gzip");
 }
 
+static bool has_tag(const struct rpc_call *call, const ProtobufCMessage *message,
+                    char ret_tag[REST_TAG_BYTES])
+{
+    return (call->request.message == NULL || rest_tag_is_told(call->request.message)) &&
+           rest_tag_of(message, ret_tag);
+}
+
 /* For If-Match and If-None-Match, of those who do not look into bodies. */
 static void add_etag(struct fields *fields, const struct rpc_call *call,
                      const ProtobufCMessage *message)
 {
-    if (call->is_rest && message != NULL && rest_tag_of(message, fields->etag))
+    if (call->is_rest && message != NULL && has_tag(call, message, fields->etag))
         add_text(fields, "etag", fields->etag);
 }
 
@@ -249,7 +256,7 @@ static bool is_known(const struct rpc_call *call, const ProtobufCMessage *messag
 {
     char tag[REST_TAG_BYTES];
 
-    return call->if_none_match.size > 0 && rest_tag_of(message, tag) &&
+    return call->if_none_match.size > 0 && has_tag(call, message, tag) &&
            rest_tags_have(call->if_none_match, tag);
 }
 

@@ -10,6 +10,7 @@
 #include "tests/sim/node_claim.h"
 #include "tests/sim/definition.h"
 #include "tests/sim/consumer.h"
+#include "tests/sim/metadata.h"
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/rebuild.h"
@@ -110,6 +111,7 @@ void sim_free(struct sim *sim)
     oracle_free(sim->oracle);
     definition_free_all(sim);
     consumer_free_all(sim);
+    metadata_free_all(sim);
     event_free_all(sim);
     top_free_all(sim);
     favorite_free_all(sim);

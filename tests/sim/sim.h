@@ -452,6 +452,7 @@ struct sim {
     struct favorites_sim *favorites;     /* favorite.c; NULL: none yet. */
     struct events_sim *event_log;        /* event.c; likewise. */
     struct consumers_sim *consumers;     /* consumer.c; likewise. */
+    struct metadata_sim *metadata;       /* metadata.c; likewise. */
     bool damaged;                        /* damage.c: the models know nothing of what follows. */
     bool doubled;   /* The entry that doubles an item is committed, and did so. */
     bool twins_met; /* ... and both came to one player since. */
