@@ -68,6 +68,8 @@ static struct retry_action send_to(struct retry_call *call, const struct retry_e
     call->phase = RETRY_PHASE_SENT;
     call->target = target;
     call->sent++;
+    if (call->attempt_ms_max > 0 && left_ms > call->attempt_ms_max)
+        left_ms = call->attempt_ms_max;
     return (struct retry_action){ .type = RETRY_ACTION_SEND,
                                   .cancel = cancel,
                                   .target = target,

@@ -128,7 +128,7 @@ static bool takes_callers(void *context, uint64_t replica_id)
 
 struct node_port fake_cluster_port(struct fake_cluster *fake)
 {
-    return (struct node_port){ start, cancel, takes_callers, fake };
+    return (struct node_port){ start, cancel, takes_callers, NULL, fake };
 }
 
 void fake_cluster_answer(struct fake_cluster *fake, uint32_t place, uint16_t status,

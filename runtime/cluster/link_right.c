@@ -53,6 +53,7 @@ static bool is_of_a_shard(const struct method_info *method)
 {
     return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
            method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE ||
+           method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE ||
            method->route == METHOD_SHARD_VIEW;
 }
 
