@@ -141,6 +141,25 @@ static void what_any_member_takes_is_sent_to_the_next_that_is_reached(void **sta
     assert_false(f->told.failed);
 }
 
+/* While a cluster is upgraded. */
+static void a_member_of_an_earlier_version_is_passed_over(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+    uint8_t bytes[64];
+
+    refusal.code = CODE(UNIMPLEMENTED);
+    f->told.free_too = start_method(f, METHOD_PUT_DOCUMENT, 2, 10000);
+    fake_cluster_answer(
+        f->fake, 0, WIRE_REFUSED,
+        (struct slice){ bytes, holdfast__internal__v1__refusal__pack(&refusal, bytes) });
+    assert_int_equal(f->told.count, 0);
+    assert_true(loop_run_until(f->loop, second_call_came, f, 5000));
+    assert_int_equal(f->fake->calls[1].node, 2);
+    fake_cluster_answer(f->fake, 1, WIRE_OK, SLICE_LITERAL("written"));
+    assert_false(f->told.failed);
+}
+
 static void what_no_member_can_be_asked_for_ends_without_a_call(void **state)
 {
     struct fixture *f = *state;
@@ -320,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_call_goes_to_the_owner_and_its_answer_is_told_once),
         TEST(what_any_member_takes_is_sent_to_the_next_that_is_reached),
+        TEST(a_member_of_an_earlier_version_is_passed_over),
         TEST(what_no_member_can_be_asked_for_ends_without_a_call),
         TEST(a_hint_is_followed_without_waiting),
         TEST(a_new_owner_takes_a_sent_call_over_at_once),
