@@ -18,6 +18,7 @@
 #include "holdfast/v1/erasure.pb-c.h"
 #include "holdfast/v1/events.pb-c.h"
 #include "holdfast/v1/definition.pb-c.h"
+#include "holdfast/v1/document.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
@@ -44,6 +45,7 @@
 #define SERVICE_counter     "CounterService/"
 #define SERVICE_debug       "DebugService/"
 #define SERVICE_definition  "DefinitionService/"
+#define SERVICE_document    "DocumentService/"
 #define SERVICE_earlier     "EarlierService/"
 #define SERVICE_erasure     "ErasureService/"
 #define SERVICE_favorites   "FavoritesService/"
@@ -57,18 +59,20 @@
 #define SERVICE_session     "SessionService/"
 #define SERVICE_transaction "TransactionService/"
 
-#define WRITES_ROUTER      false /* It writes by calls of other methods. */
-#define WRITES_STREAM      false
-#define WRITES_GATHER      false
-#define WRITES_SCATTER     false
-#define WRITES_MUTATION    true
-#define WRITES_READ        false
-#define WRITES_SHARD       false
-#define WRITES_SHARD_WRITE true
-#define WRITES_SHARD_VIEW  false
-#define WRITES_NODE        false
-#define WRITES_OWNER       true
-#define WRITES_COORDINATOR false
+#define WRITES_ROUTER       false /* It writes by calls of other methods. */
+#define WRITES_STREAM       false
+#define WRITES_GATHER       false
+#define WRITES_SCATTER      false
+#define WRITES_MUTATION     true
+#define WRITES_READ         false
+#define WRITES_SHARD        false
+#define WRITES_SHARD_WRITE  true
+#define WRITES_MEMBER_READ  false
+#define WRITES_MEMBER_WRITE true
+#define WRITES_SHARD_VIEW   false
+#define WRITES_NODE         false
+#define WRITES_OWNER        true
+#define WRITES_COORDINATOR  false
 
 /* The methods that carry a public one out answer as its callers are answered. */
 #define holdfast__internal__v1__swap_goods_response__descriptor                                    \
@@ -259,6 +263,7 @@ static uint32_t route_request_bytes_max(enum method_route route)
     switch (route) {
     case METHOD_SCATTER:
         return METHOD_BYTES_LARGE;
+    case METHOD_MEMBER_WRITE: /* A document. */
     case METHOD_MUTATION:
     case METHOD_SHARD_WRITE:
     case METHOD_OWNER:
@@ -268,6 +273,7 @@ static uint32_t route_request_bytes_max(enum method_route route)
     case METHOD_GATHER:
     case METHOD_READ:
     case METHOD_SHARD:
+    case METHOD_MEMBER_READ:
     case METHOD_SHARD_VIEW:
     case METHOD_NODE:
     case METHOD_COORDINATOR:

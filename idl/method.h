@@ -18,20 +18,23 @@
 
 /* Who answers a method, and how a request finds the way. */
 enum method_route {
-    METHOD_ROUTER,      /* The router itself, with etcd's help.                               */
-    METHOD_STREAM,      /* The router itself, with a stream of messages.                      */
-    METHOD_SCATTER,     /* The router splits it into calls of the method `element`.           */
-    METHOD_MUTATION,    /* To the owner of the home entity's shard; goes through the log.     */
-    METHOD_READ,        /* To the owner of the entity's shard; a linearizable read.           */
-    METHOD_SHARD,       /* To the owner of the shard that the request names, by its number or by
-                         * a consumer of events or a target that lives there; read there.     */
-    METHOD_GATHER,      /* The router itself, which asks shards in the same form: each for those of
-                         * the targets in field 1 that live there; read there.                */
-    METHOD_SHARD_WRITE, /* The same; goes through the log.                                    */
-    METHOD_SHARD_VIEW,  /* To the owner of the shard the request names; answered beside its log. */
-    METHOD_NODE,        /* To a node, about itself.                                           */
-    METHOD_OWNER,       /* Appended by a shard's owner itself; refused from outside.          */
-    METHOD_COORDINATOR  /* To the elected coordinator.                                        */
+    METHOD_ROUTER,       /* The router itself, with etcd's help.                               */
+    METHOD_STREAM,       /* The router itself, with a stream of messages.                      */
+    METHOD_SCATTER,      /* The router splits it into calls of the method `element`.           */
+    METHOD_MUTATION,     /* To the owner of the home entity's shard; goes through the log.     */
+    METHOD_READ,         /* To the owner of the entity's shard; a linearizable read.           */
+    METHOD_SHARD,        /* To the owner of the shard that the request names, by its number or by
+                          * a consumer of events or a target that lives there; read there.     */
+    METHOD_GATHER,       /* The router itself, which asks shards in the same form: each for those of
+                          * the targets in field 1 that live there; read there.               */
+    METHOD_SHARD_WRITE,  /* The same; goes through the log.                                    */
+    METHOD_MEMBER_READ,  /* To the owner of the entity's shard, or any other member that the router
+                          * reaches; answered beside the log, from the mergeable class. */
+    METHOD_MEMBER_WRITE, /* The same; it writes there. */
+    METHOD_SHARD_VIEW,   /* To the owner of the shard the request names; answered beside its log. */
+    METHOD_NODE,         /* To a node, about itself.                                           */
+    METHOD_OWNER,        /* Appended by a shard's owner itself; refused from outside.          */
+    METHOD_COORDINATOR   /* To the elected coordinator.                                        */
 };
 
 /* The scopes of keys that a method is open to. */
@@ -236,7 +239,13 @@ enum method_trait {
     X(246, GET_COUNTER_TOP,        v1,           counter,      GetCounterTop,         get_counter_top,        ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0) \
     X(247, PUT_TARGET_METADATA,    v1,           favorites,    PutTargetMetadata,     put_target_metadata,    SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,  0,   0) \
     X(248, BATCH_GET_TARGET_METADATA, v1,        favorites,    BatchGetTargetMetadata, batch_get_target_metadata, GATHER,   PLAY,  ORDINARY,  PLAIN,   0,   0) \
-    X(249, DELETE_TARGET_METADATA, v1,           favorites,    DeleteTargetMetadata,  delete_target_metadata, SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,  0,   0)
+    X(249, DELETE_TARGET_METADATA, v1,           favorites,    DeleteTargetMetadata,  delete_target_metadata, SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,  0,   0) \
+    X(260, PUT_DOCUMENT,           v1,           document,     PutDocument,           put_document,           MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(261, GET_DOCUMENT,           v1,           document,     GetDocument,           get_document,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(262, DELETE_DOCUMENT,        v1,           document,     DeleteDocument,        delete_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(263, UPDATE_DOCUMENT,        v1,           document,     UpdateDocument,        update_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(264, BATCH_GET_DOCUMENTS,    v1,           document,     BatchGetDocuments,     batch_get_documents,    SCATTER,      PLAY,  BULK,      PLAIN,   261, 100) \
+    X(265, LIST_DOCUMENTS,         v1,           document,     ListDocuments,         list_documents,         MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -246,7 +255,7 @@ enum method_trait {
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, ...) METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 259 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 269 };
 #undef METHOD_ENUM
 
 /* How many bytes a request of a method may have, as sent and unpacked, without an envelope

@@ -339,6 +339,21 @@
     OF_HOLDER(X) OF_GIVING(X) OF_ITEMS(X) OF_TAKING(X) \
     X(PERMISSION_DENIED, FINAL, "the authority's scope is not admin", "")
 
+/* ---- documents ---- */
+#define OF_DOCUMENTS(X) \
+    X(NOT_FOUND, OPEN, "no collection of documents of that name is defined", "define it, or name another")
+#define OF_DOCUMENT_WRITE(X) \
+    OF_WRITER(X) OF_DOCUMENTS(X) \
+    X(CAPACITY_FULL, OPEN, "the document would have too many siblings, parts or bytes, or the shard too many documents", "replace siblings, or make room; then send the same again")
+#define ERRORS_PUT_DOCUMENT(X) OF_DOCUMENT_WRITE(X)
+#define ERRORS_GET_DOCUMENT(X) OF_READER(X) OF_DOCUMENTS(X)
+#define ERRORS_DELETE_DOCUMENT(X) OF_WRITER(X) OF_DOCUMENTS(X)
+#define ERRORS_UPDATE_DOCUMENT(X) \
+    OF_DOCUMENT_WRITE(X) \
+    X(OPERATION_EXPIRED, OPEN, "the op_id of an increment is older than increments are told apart", "")
+#define ERRORS_BATCH_GET_DOCUMENTS(X) OF_READER(X)
+#define ERRORS_LIST_DOCUMENTS(X) OF_READER(X) OF_DOCUMENTS(X)
+
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)
 #define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SHARD_STATE(X)

@@ -130,18 +130,19 @@ static bool find_kind(struct change *change)
                refuse(change,
                       &(struct objection){
                           CODE(INVALID_ARGUMENT), "body",
-                          "one of currency, collection, counter, rate_rule and event_retention", "",
-                          "the definition has no body" });
+                          "one of currency, collection, counter, rate_rule, event_retention and "
+                          "documents",
+                          "", "the definition has no body" });
     }
     change->kind = definition_kind_find(request->kind, &near_miss);
     if (change->kind != 0)
         return true;
     snprintf(message, sizeof message, "there is no such kind%s",
              near_miss[0] != 0 ? nearest_hint(slice_from_text(near_miss), hint) : "");
-    return refuse(
-        change, &(struct objection){ CODE(INVALID_ARGUMENT), "kind",
-                                     "currency, collection, counter, rate_rule or event_retention",
-                                     request->kind, message });
+    return refuse(change, &(struct objection){ CODE(INVALID_ARGUMENT), "kind",
+                                               "currency, collection, counter, rate_rule, "
+                                               "event_retention or documents",
+                                               request->kind, message });
 }
 
 static void find_stand(struct change *change)

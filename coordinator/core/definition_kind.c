@@ -8,18 +8,19 @@
 #include "runtime/base/nearest.h"
 #include "runtime/cluster/endpoint_url.h"
 
-#define AMOUNT_MAX    9007199254740991ll
-#define EDGES_DEFAULT 10000u
-#define EDGES_MAX     100000u
-#define SCALE_MAX     9u
-#define RATE_MAX      1000000u
-#define PERIOD_MS_MIN 1000u
-#define PERIOD_MS_MAX 86400000u
-#define KEEP_MS_MIN   1000
-#define KEEP_MS_MAX   31536000000ll
-#define EVENTS_MIN    10u
-#define EVENTS_MAX    100000000u
-#define CURRENCY_NAME 32u
+#define AMOUNT_MAX     9007199254740991ll
+#define EDGES_DEFAULT  10000u
+#define EDGES_MAX      100000u
+#define SCALE_MAX      9u
+#define RATE_MAX       1000000u
+#define PERIOD_MS_MIN  1000u
+#define PERIOD_MS_MAX  86400000u
+#define KEEP_MS_MIN    1000
+#define KEEP_MS_MAX    31536000000ll
+#define EVENTS_MIN     10u
+#define EVENTS_MAX     100000000u
+#define CURRENCY_NAME  32u
+#define DOCUMENT_BYTES 65536u
 
 typedef Holdfast__V1__DefinitionBody definition_body;
 
@@ -32,6 +33,7 @@ static const struct kind {
     { HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER, "counter" },
     { HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE, "rate_rule" },
     { HOLDFAST__V1__DEFINITION_BODY__KIND_EVENT_RETENTION, "event_retention" },
+    { HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS, "documents" },
 };
 
 const char *definition_kind_name(uint32_t kind)
@@ -186,6 +188,29 @@ static bool check_retention(const Holdfast__V1__EventRetentionBody *retention,
     return true;
 }
 
+static bool check_documents(Holdfast__V1__DocumentsBody *documents,
+                            struct definition_fault *ret_fault)
+{
+    if (documents->policy < HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_LAST_WRITE ||
+        documents->policy > HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_COUNTER)
+        return fault(ret_fault, "body.documents.policy",
+                     "last_write, merge, set, vector or counter", (int64_t)documents->policy);
+    if (documents->durability > HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_MAJORITY)
+        return fault(ret_fault, "body.documents.durability", "memory, one or majority",
+                     (int64_t)documents->durability);
+    if (documents->ttl_ms != 0 &&
+        (documents->ttl_ms < KEEP_MS_MIN || documents->ttl_ms > KEEP_MS_MAX))
+        return fault(ret_fault, "body.documents.ttl_ms", "0, or 1000 to 31536000000",
+                     documents->ttl_ms);
+    if (documents->durability == HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_UNSPECIFIED)
+        documents->durability = HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_ONE;
+    if (documents->bytes_max == 0)
+        documents->bytes_max = DOCUMENT_BYTES;
+    if (documents->bytes_max > DOCUMENT_BYTES)
+        return fault(ret_fault, "body.documents.bytes_max", "1 to 65536", documents->bytes_max);
+    return true;
+}
+
 bool definition_body_check(definition_body *body, const char *name,
                            struct definition_fault *ret_fault)
 {
@@ -202,12 +227,16 @@ bool definition_body_check(definition_body *body, const char *name,
         return check_rule(body->rate_rule, ret_fault);
     case HOLDFAST__V1__DEFINITION_BODY__KIND_EVENT_RETENTION:
         return check_retention(body->event_retention, ret_fault);
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS:
+        return check_documents(body->documents, ret_fault);
     case HOLDFAST__V1__DEFINITION_BODY__KIND__NOT_SET:
     default:
         break;
     }
     return fault_text(ret_fault, "body",
-                      "one of currency, collection, counter, rate_rule and event_retention", "");
+                      "one of currency, collection, counter, rate_rule, event_retention and "
+                      "documents",
+                      "");
 }
 
 const char *definition_frozen(const definition_body *before, const definition_body *after)
@@ -222,5 +251,8 @@ const char *definition_frozen(const definition_body *before, const definition_bo
     if (before->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION &&
         before->collection->conflict_policy != after->collection->conflict_policy)
         return "body.collection.conflict_policy";
+    if (before->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS &&
+        before->documents->policy != after->documents->policy)
+        return "body.documents.policy";
     return NULL;
 }

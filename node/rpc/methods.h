@@ -17,6 +17,8 @@
 #define HANDLED_READ(...)        __VA_ARGS__
 #define HANDLED_SHARD(...)       __VA_ARGS__
 #define HANDLED_SHARD_WRITE(...) __VA_ARGS__
+#define HANDLED_MEMBER_READ(...)
+#define HANDLED_MEMBER_WRITE(...)
 #define HANDLED_SHARD_VIEW(...)
 #define HANDLED_NODE(...)
 #define HANDLED_OWNER(...) __VA_ARGS__

@@ -1,8 +1,9 @@
 /*
  * datadir: a node's directory: who it belongs to, and that only one process uses it.
  * Holds `LOCK` (flock, with the owner's pid), `IDENTITY` (text, replaced atomically), `log/` and
- * `db/`, and while the database is damaged `DAMAGE` and `db.salvage/`. DESIGN section 4: a wiped
- * disk is a new replica, and nodes persist what they saw of etcd.
+ * `db/`, once there are documents `mergeable/`, and while the database is damaged `DAMAGE` and
+ * `db.salvage/`. DESIGN section 4: a wiped disk is a new replica, and nodes persist what they saw
+ * of etcd.
  */
 #ifndef NODE_STORE_DATADIR_H
 #define NODE_STORE_DATADIR_H

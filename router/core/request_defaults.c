@@ -180,7 +180,8 @@ static err fill_op_ids(struct filling *filling, ProtobufCMessage *batch)
 /* A mutation of nodes, or what else has an op_id and changes a shard or a definition. */
 static bool takes_defaults(const struct method_info *part, ProtobufCMessage *message)
 {
-    bool changes = part->route == METHOD_COORDINATOR || part->route == METHOD_SHARD_WRITE;
+    bool changes = part->route == METHOD_COORDINATOR || part->route == METHOD_SHARD_WRITE ||
+                   part->route == METHOD_MEMBER_WRITE;
 
     return part->route == METHOD_MUTATION || (changes && text_find(message, "op_id") != NULL);
 }

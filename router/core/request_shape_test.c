@@ -60,12 +60,15 @@ static void every_forwarded_method_has_an_entity_and_an_op_id_where_it_must(void
     for (size_t i = 0; i < count; i++) {
         const ProtobufCFieldDescriptor *field;
 
-        if (methods[i].route != METHOD_MUTATION && methods[i].route != METHOD_READ)
+        bool writes =
+            methods[i].route == METHOD_MUTATION || methods[i].route == METHOD_MEMBER_WRITE;
+
+        if (!writes && methods[i].route != METHOD_READ && methods[i].route != METHOD_MEMBER_READ)
             continue;
         field = &methods[i].request->fields[0];
         assert_int_equal(field->id, 1);
         assert_true(strcmp(field->name, "player_id") == 0 || strcmp(field->name, "entity") == 0);
-        if (methods[i].route == METHOD_MUTATION)
+        if (writes)
             assert_string_equal(methods[i].request->fields[1].name, "op_id");
     }
 }
@@ -151,7 +154,7 @@ static void every_batch_method_has_the_shape_that_scatter_writes(void **state)
         assert_string_equal(failed->name, "failed");
         assert_int_equal(failed->type, PROTOBUF_C_TYPE_UINT32);
     }
-    assert_int_equal(batches, 8);
+    assert_int_equal(batches, 9);
 }
 
 /* Whether scatter.c copies fields of that type. */

@@ -68,6 +68,8 @@ static struct retry_action send_to(struct retry_call *call, const struct retry_e
     call->phase = RETRY_PHASE_SENT;
     call->target = target;
     call->sent++;
+    if (call->attempt_ms_max > 0 && left_ms > call->attempt_ms_max)
+        left_ms = call->attempt_ms_max;
     return (struct retry_action){ .type = RETRY_ACTION_SEND,
                                   .cancel = cancel,
                                   .target = target,
@@ -125,6 +127,9 @@ static struct retry_action take_refusal(struct retry_call *call, const struct re
 {
     /* Nothing was done, and it may pass: a shard that has no policy yet. */
     if (event->refusal_code == CODE(UNAVAILABLE) && !event->refusal_final)
+        return try_again(call, event);
+    /* That node runs an earlier program, and others perhaps a later one. */
+    if (event->refusal_code == CODE(UNIMPLEMENTED) && call->any_member)
         return try_again(call, event);
     if (!call->maybe_done || event->refusal_final ||
         event->refusal_code == CODE(OPERATION_ID_MISMATCH))

@@ -40,6 +40,8 @@ struct retry_call {
     uint32_t sent;   /* Attempts handed to a link. */
     uint32_t waits;  /* Pauses made so far. */
     uint64_t deadline_ms;
+    bool any_member;            /* Another node may answer it as well. Set after retry_init. */
+    uint32_t attempt_ms_max;    /* Of one attempt; 0: what is left. Set after retry_init. */
     uint64_t due_ms;            /* WAITING: when WAKE is expected. */
     struct route_target target; /* Of the last SEND. */
     struct route_target hint;   /* Newest owner a node told us; owner 0: none. */

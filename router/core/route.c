@@ -102,7 +102,8 @@ err route_find_entity(const struct method_info *method, const ProtobufCMessage *
     struct slice op_id;
     err e;
 
-    CHECK(method->route == METHOD_MUTATION || method->route == METHOD_READ);
+    CHECK(method->route == METHOD_MUTATION || method->route == METHOD_READ ||
+          method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE);
     e = find_home(message, arena, ret_entity, ret_detail);
     if (e != ERR_OK || !find_text(message, 2, "op_id", &op_id))
         return e;
@@ -143,4 +144,36 @@ struct route_target route_find_target(const struct shard_map *map, uint32_t shar
     if (entry == NULL)
         return (struct route_target){ 0, 0 };
     return (struct route_target){ entry->record.owner, entry->record.epoch };
+}
+
+static void add_member(const struct route_reach *reach, uint64_t member, uint64_t *found,
+                       uint32_t *count)
+{
+    for (uint32_t i = 0; i < *count; i++) {
+        if (found[i] == member)
+            return;
+    }
+    if (member != 0 && (reach->reaches == NULL || reach->reaches(reach->context, member)))
+        found[(*count)++] = member;
+}
+
+struct route_target route_find_member(const struct shard_map *map, uint32_t shard,
+                                      const struct route_reach *reach)
+{
+    const struct shard_entry *entry = shard_map_find(map, shard);
+    uint64_t found[1 + 2 * ARRAY_SIZE(((struct shard_record *)0)->members)];
+    uint32_t count = 0;
+
+    if (entry == NULL)
+        return (struct route_target){ 0, 0 };
+    const struct shard_record *record = &entry->record;
+
+    add_member(reach, record->owner, found, &count);
+    for (uint32_t i = 0; i < record->member_count; i++)
+        add_member(reach, record->members[i], found, &count);
+    for (uint32_t i = 0; i < record->new_member_count; i++)
+        add_member(reach, record->new_members[i], found, &count);
+    if (count == 0)
+        return (struct route_target){ 0, record->epoch };
+    return (struct route_target){ found[reach->turn % count], record->epoch };
 }

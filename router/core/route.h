@@ -23,8 +23,8 @@ struct route_entity {
 };
 
 /*
- * For METHOD_MUTATION and METHOD_READ: field 1 is `player_id` or `entity`; a mutation also needs
- * its `op_id` (field 2, where the method has one).
+ * For METHOD_MUTATION, METHOD_READ, METHOD_MEMBER_READ and METHOD_MEMBER_WRITE: field 1 is
+ * `player_id` or `entity`; a mutation also needs its `op_id` (field 2, where the method has one).
  *
  * ERR_INVALID: the envelope is wrong; *ret_detail (texts in `arena`) says which field and why.
  */
@@ -47,6 +47,19 @@ struct route_target {
     uint64_t owner;
     uint64_t epoch;
 };
+
+/*
+ * Whom to ask of those who may answer at any member (METHOD_MEMBER_READ, METHOD_MEMBER_WRITE): at
+ * first the owner, at each later `turn` another member, of those that `reaches` says can be asked;
+ * NULL: all. Owner 0: none of them.
+ */
+struct route_reach {
+    bool (*reaches)(void *context, uint64_t replica_id);
+    void *context;
+    uint32_t turn;
+};
+struct route_target route_find_member(const struct shard_map *map, uint32_t shard,
+                                      const struct route_reach *reach);
 
 /* {0, 0} when the map has no record of that shard. */
 struct route_target route_find_target(const struct shard_map *map, uint32_t shard);

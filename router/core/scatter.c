@@ -240,9 +240,9 @@ err scatter_check_distinct(const struct method_info *method,
         protobuf_c_message_descriptor_get_field_by_name(type, "op_id");
     size_t size = 2;
 
-    CHECK(player_id != NULL);
     if (op_id == NULL) /* Reads. */
         return ERR_OK;
+    CHECK(player_id != NULL);
     while (size <= 2 * (size_t)elements->count)
         size *= 2;
     struct operation *table = arena_zalloc(arena, size * sizeof *table);

@@ -225,11 +225,20 @@ static bool takes_callers(void *context, uint64_t replica_id)
     return node != NULL && node->ready && node->takes_callers;
 }
 
+static bool reaches(void *context, uint64_t replica_id)
+{
+    const struct node_link *node = *find_place(context, replica_id);
+
+    return node != NULL && node->ready;
+}
+
 struct node_port node_links_port(struct node_links *links)
 {
-    return (struct node_port){
-        .start = start_call, .cancel = cancel_call, .takes_callers = takes_callers, .context = links
-    };
+    return (struct node_port){ .start = start_call,
+                               .cancel = cancel_call,
+                               .takes_callers = takes_callers,
+                               .reaches = reaches,
+                               .context = links };
 }
 
 uint32_t node_links_count(const struct node_links *links)

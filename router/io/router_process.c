@@ -116,6 +116,16 @@ static bool takes_callers(void *context, uint64_t replica_id)
     return port.takes_callers(port.context, replica_id);
 }
 
+static bool reaches(void *context, uint64_t replica_id)
+{
+    const struct router_process *process = context;
+
+    if (process->links == NULL)
+        return false;
+    const struct node_port port = node_links_port(process->links);
+    return port.reaches(port.context, replica_id);
+}
+
 /* ---- what the parts tell each other ---- */
 
 static void on_link_ready(void *user, uint64_t replica_id)
@@ -464,7 +474,7 @@ static uint64_t public_certificate_ms(void *context)
 
 static void make_dispatcher(struct router_process *process)
 {
-    const struct node_port port = { start_call, cancel_call, takes_callers, process };
+    const struct node_port port = { start_call, cancel_call, takes_callers, reaches, process };
     const struct router_config *config = process->config;
     struct caller_options caller = { .loop = process->loop,
                                      .map = map_feed_map(process->feed),

@@ -9,6 +9,9 @@
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
 
+/* Behind a cut a member gives no answer, and another one may. */
+#define MEMBER_ATTEMPT_MS 1500u
+
 struct caller {
     struct loop *loop;
     const struct shard_map *map;
@@ -153,13 +156,19 @@ static err send_call(struct caller_call *call, const struct retry_action *action
     if (action->cancel && call->sent != 0)
         caller->port.cancel(caller->port.context, call->sent);
     call->sent = 0;
+    call->turn++;
     return caller->port.start(caller->port.context, action->target.owner, &request, &call->sent);
 }
 
 static void fill_event(struct caller_call *call, struct retry_event *event)
 {
     event->now_ms = loop_now_ms(call->caller->loop);
-    event->route = route_find_target(call->caller->map, call->shard);
+    event->route =
+        call->at_members
+            ? route_find_member(call->caller->map, call->shard,
+                                &(struct route_reach){ call->caller->port.reaches,
+                                                       call->caller->port.context, call->turn })
+            : route_find_target(call->caller->map, call->shard);
     event->random = next_random(call->caller);
 }
 
@@ -292,7 +301,14 @@ void caller_start(struct caller *caller, struct caller_call *call)
     call->caller = caller;
     call->sent = 0;
     call->trail = (struct caller_trail){ 0 };
-    retry_init(&call->retry, method_find(call->method)->writes, call->deadline_ms);
+    const struct method_info *method = method_find(call->method);
+
+    call->at_members = method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE;
+    call->turn = 0;
+    retry_init(&call->retry, method->writes, call->deadline_ms);
+    call->retry.any_member = call->at_members;
+    if (call->at_members)
+        call->retry.attempt_ms_max = MEMBER_ATTEMPT_MS;
     loop_timer_init(&call->timer, caller->loop, timer_fired, call);
     list_append(&caller->shards[call->shard], &call->place);
     caller->stats.calls++;

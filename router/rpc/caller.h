@@ -75,6 +75,8 @@ struct caller_call {
     struct caller *caller;
     struct retry_call retry;
     struct loop_timer timer;
+    bool at_members;            /* Any member of the shard may answer it, */
+    uint32_t turn;              /* and as many attempts were made at some. */
     uint64_t sent;              /* Of node_port.start; 0: none open. */
     struct retry_action ending; /* What to tell from the timer; see caller_start. */
     struct caller_place place;

@@ -75,11 +75,12 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct caller_call *start(struct fixture *f, uint32_t shard, uint32_t budget_ms)
+static struct caller_call *start_method(struct fixture *f, uint16_t method, uint32_t shard,
+                                        uint32_t budget_ms)
 {
     struct caller_call *call = mem_zalloc(sizeof *call);
 
-    *call = (struct caller_call){ .method = METHOD_GRANT,
+    *call = (struct caller_call){ .method = method,
                                   .priority = 1,
                                   .shard = shard,
                                   .deadline_ms = loop_now_ms(f->loop) + budget_ms,
@@ -88,6 +89,11 @@ static struct caller_call *start(struct fixture *f, uint32_t shard, uint32_t bud
                                   .user = &f->told };
     caller_start(f->caller, call);
     return call;
+}
+
+static struct caller_call *start(struct fixture *f, uint32_t shard, uint32_t budget_ms)
+{
+    return start_method(f, METHOD_GRANT, shard, budget_ms);
 }
 
 static bool was_told(void *user)
@@ -115,6 +121,55 @@ static void a_call_goes_to_the_owner_and_its_answer_is_told_once(void **state)
     assert_false(f->told.failed);
     assert_string_equal(f->told.body, "answer");
     assert_int_equal(caller_stats(f->caller).open, 0);
+}
+
+/* Behind a cut the owner says nothing for long: another member takes documents, too. */
+static void what_any_member_takes_is_sent_to_the_next_that_is_reached(void **state)
+{
+    struct fixture *f = *state;
+
+    fake_cluster_set_owner(f->fake, 2, 3, 5);
+    f->fake->down[1] = true;
+    f->told.free_too = start_method(f, METHOD_PUT_DOCUMENT, 2, 10000);
+    assert_int_equal(f->fake->calls[0].node, 3);
+    assert_in_range(f->fake->calls[0].deadline_ms, 1, 1500);
+    fake_cluster_fail(f->fake, 0, ERR_TIMEOUT);
+    assert_true(loop_run_until(f->loop, second_call_came, f, 5000));
+    assert_int_equal(f->fake->calls[1].node, 2);
+    fake_cluster_answer(f->fake, 1, WIRE_OK, SLICE_LITERAL("written"));
+    assert_string_equal(f->told.body, "written");
+    assert_false(f->told.failed);
+}
+
+/* While a cluster is upgraded. */
+static void a_member_of_an_earlier_version_is_passed_over(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+    uint8_t bytes[64];
+
+    refusal.code = CODE(UNIMPLEMENTED);
+    f->told.free_too = start_method(f, METHOD_PUT_DOCUMENT, 2, 10000);
+    fake_cluster_answer(
+        f->fake, 0, WIRE_REFUSED,
+        (struct slice){ bytes, holdfast__internal__v1__refusal__pack(&refusal, bytes) });
+    assert_int_equal(f->told.count, 0);
+    assert_true(loop_run_until(f->loop, second_call_came, f, 5000));
+    assert_int_equal(f->fake->calls[1].node, 2);
+    fake_cluster_answer(f->fake, 1, WIRE_OK, SLICE_LITERAL("written"));
+    assert_false(f->told.failed);
+}
+
+static void what_no_member_can_be_asked_for_ends_without_a_call(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint64_t node = 1; node <= 3; node++)
+        f->fake->down[node] = true;
+    f->told.free_too = start_method(f, METHOD_GET_DOCUMENT, 2, 100);
+    assert_true(loop_run_until(f->loop, was_told, f, 5000));
+    assert_int_equal(f->told.code, CODE(DEADLINE_EXCEEDED));
+    assert_int_equal(f->fake->call_count, 0);
 }
 
 static void a_hint_is_followed_without_waiting(void **state)
@@ -283,6 +338,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_call_goes_to_the_owner_and_its_answer_is_told_once),
+        TEST(what_any_member_takes_is_sent_to_the_next_that_is_reached),
+        TEST(a_member_of_an_earlier_version_is_passed_over),
+        TEST(what_no_member_can_be_asked_for_ends_without_a_call),
         TEST(a_hint_is_followed_without_waiting),
         TEST(a_new_owner_takes_a_sent_call_over_at_once),
         TEST(a_link_that_comes_up_drives_what_waits_for_it),

@@ -126,9 +126,17 @@ static bool takes_callers(void *context, uint64_t replica_id)
     return !fake->older[replica_id];
 }
 
+static bool reaches(void *context, uint64_t replica_id)
+{
+    const struct fake_cluster *fake = context;
+
+    CHECK(replica_id < FAKE_NODES_MAX);
+    return !fake->down[replica_id];
+}
+
 struct node_port fake_cluster_port(struct fake_cluster *fake)
 {
-    return (struct node_port){ start, cancel, takes_callers, fake };
+    return (struct node_port){ start, cancel, takes_callers, reaches, fake };
 }
 
 void fake_cluster_answer(struct fake_cluster *fake, uint32_t place, uint16_t status,

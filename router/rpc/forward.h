@@ -8,7 +8,8 @@
 #include "router/rpc/request.h"
 #include "router/rpc/router_state.h"
 
-/* What to forward: a message of method->request, METHOD_MUTATION or METHOD_READ. */
+/* What to forward: a message of method->request, METHOD_MUTATION, _READ, _MEMBER_READ or
+ * _MEMBER_WRITE. */
 struct forward_message {
     const struct method_info *method;
     const ProtobufCMessage *message;

@@ -40,6 +40,8 @@ void mint_then(struct request *request, handle_fn *handle);
 #define OWN_READ(...)
 #define OWN_SHARD(...)
 #define OWN_SHARD_WRITE(...)
+#define OWN_MEMBER_READ(...)
+#define OWN_MEMBER_WRITE(...)
 #define OWN_SHARD_VIEW(...)
 #define OWN_NODE(...)
 #define OWN_OWNER(...)

@@ -19,6 +19,8 @@ struct node_port {
     /* Whether requests to that node may name who asked (runtime/cluster/caller_name.h); NULL: yes.
      */
     bool (*takes_callers)(void *context, uint64_t replica_id);
+    /* Whether a link to that node is ready; NULL: it is tried. */
+    bool (*reaches)(void *context, uint64_t replica_id);
     void *context;
 };
 

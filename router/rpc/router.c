@@ -79,6 +79,8 @@ static handle_fn *find_handler(const struct method_info *method)
             return listed_targets_handle;
         return method->most > 0 ? filled_page_handle : forward_handle;
     case METHOD_MUTATION:
+    case METHOD_MEMBER_READ:
+    case METHOD_MEMBER_WRITE:
         return forward_handle;
     case METHOD_SHARD:
     case METHOD_SHARD_WRITE:

@@ -173,6 +173,16 @@ struct cluster_key cluster_key_shard_wish(const char *cluster, uint32_t shard)
     return key_make_number(cluster, "wishes/shards/", shard);
 }
 
+struct cluster_key cluster_key_document_secret(const char *cluster)
+{
+    return key_make(cluster, "documents/secret", "");
+}
+
+struct cluster_key cluster_key_definitions_prefix(const char *cluster)
+{
+    return key_make(cluster, "definitions/", "");
+}
+
 struct cluster_key cluster_key_definition(const char *cluster, uint64_t number, uint64_t version)
 {
     char digits[48];

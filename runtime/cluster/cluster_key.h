@@ -15,6 +15,7 @@
  *   /holdfast/<cluster>/keys/<id>            API keys: their HMACs and what they may do
  *   /holdfast/<cluster>/mints/<id>/<day>     what routers took of an API key's sum of a day
  *   /holdfast/<cluster>/tokens/secret        what session tokens are signed with (session_token.h)
+ *   /holdfast/<cluster>/documents/secret     what contexts of documents are signed with: 32 bytes
  *   /holdfast/<cluster>/wishes/nodes/<id>    what an operator wants of a node
  *   /holdfast/<cluster>/wishes/shards/<n>    who an operator wants to hold a shard
  */
@@ -63,6 +64,8 @@ struct cluster_key cluster_key_token_secret(const char *cluster);
 struct cluster_key cluster_key_wishes_prefix(const char *cluster); /* Both kinds. */
 struct cluster_key cluster_key_node_wish(const char *cluster, uint64_t replica_id);
 struct cluster_key cluster_key_shard_wish(const char *cluster, uint32_t shard);
+struct cluster_key cluster_key_document_secret(const char *cluster);
+struct cluster_key cluster_key_definitions_prefix(const char *cluster);
 /* One version of a definition; neither is 0. */
 struct cluster_key cluster_key_definition(const char *cluster, uint64_t number, uint64_t version);
 

@@ -36,6 +36,10 @@ enum json_shape {
     X("holdfast.v1.SectionEdit",    "name",       KEY)      \
     X("holdfast.v1.SectionEdit",    "replace",    DOCUMENT) \
     X("holdfast.v1.SectionEdit",    "merge",      DOCUMENT) \
+    X("holdfast.v1.Document",       "json",       DOCUMENT) \
+    X("holdfast.v1.DocumentSibling", "json",      DOCUMENT) \
+    X("holdfast.v1.PutDocumentRequest", "json",   DOCUMENT) \
+    X("holdfast.v1.UpdateDocumentRequest", "merge", DOCUMENT) \
     X("holdfast.v1.PatchList",      "steps",      LIST)     \
     X("holdfast.v1.PatchStep",      "kind",       VERB)     \
     X("holdfast.v1.PatchStep",      "json",       OPERAND)  \

@@ -89,8 +89,9 @@ NODISCARD err frame_decoder_next(struct frame_decoder *decoder, struct frame *re
 
 /* What not every program of the cluster can yet, while it is upgraded. Numbers are never reused. */
 enum hello_ability {
-    HELLO_TAKES_CALLERS = 1u << 0, /* A node: requests may name who asked (caller_name.h). */
-    HELLO_TAKES_PARTS = 1u << 1    /* Of every link: PART and CREDIT. */
+    HELLO_TAKES_CALLERS = 1u << 0,  /* A node: requests may name who asked (caller_name.h). */
+    HELLO_TAKES_PARTS = 1u << 1,    /* Of every link: PART and CREDIT. */
+    HELLO_TAKES_DOCUMENTS = 1u << 2 /* A node: messages of the mergeable class. */
 };
 
 struct hello {

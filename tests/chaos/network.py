@@ -90,11 +90,12 @@ class Wire:
 
 
 class NetworkCluster(Cluster):
-    """A cluster whose processes each have a host; the router and callers share the front."""
+    """A cluster whose processes each have a host; the router and callers share the front. `hosts` are for what a test
+    adds."""
 
-    def __init__(self, seed, nodes=3, coordinators=2, **more):
+    def __init__(self, seed, nodes=3, coordinators=2, hosts=(), **more):
         self.wire = Wire(["etcd", *[f"coordinator-{n + 1}" for n in range(coordinators)],
-                          *[f"node-{n + 1}" for n in range(nodes)]], seed)
+                          *[f"node-{n + 1}" for n in range(nodes)], *hosts], seed)
         super().__init__(nodes=nodes, coordinators=coordinators, **more)
 
     def host_name(self, name):

@@ -34,6 +34,12 @@ const OF_THE_MOMENT = {
   BatchGetCounts: ["asOfFromMs", "asOfToMs"],
   GetCounter: ["asOfFromMs", "asOfToMs"],
   BatchGetCounters: ["asOfFromMs", "asOfToMs"],
+  PutDocument: ["context", "replicas"],
+  UpdateDocument: ["context", "replicas"],
+  DeleteDocument: ["context", "replicas"],
+  GetDocument: ["context", "writtenAtMs", "expiresAtMs"],
+  BatchGetDocuments: ["context", "writtenAtMs", "expiresAtMs"],
+  ListDocuments: ["writtenAtMs", "expiresAtMs"],
 };
 
 // ---- the methods, and their routes ----

@@ -5,7 +5,8 @@ import { ScalarType } from "@bufbuild/protobuf";
 
 const KEY = { CurrencyAmount: "currency", Section: "name", SectionVersion: "name", SectionEdit: "name" };
 const VALUE = { CurrencyAmount: "amount" };
-const DOCUMENTS = new Set(["Section.json", "SectionEdit.replace", "SectionEdit.merge", "ItemSpec.attributes",
+const DOCUMENTS = new Set(["Document.json", "DocumentSibling.json", "PutDocumentRequest.json", "UpdateDocumentRequest.merge",
+  "Section.json", "SectionEdit.replace", "SectionEdit.merge", "ItemSpec.attributes",
   "Item.attributes"]);
 const LONG = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);
 const VERBS = ["set", "remove", "increment", "append", "max", "add", "discard"];

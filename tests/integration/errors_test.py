@@ -618,6 +618,26 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", COUNTERS + "BatchGetCounters", {"targetIds": ["pong"], "counter": "none"})
         self.gives("NOT_FOUND", COUNTERS + "GetCounterTop", {"counter": "none"})
 
+    @staticmethod
+    def document(**more):
+        return {"entity": "guild:1", "opId": uuid7(), "collection": "notes", "key": "k"} | more
+
+    def test_d_documents(self):
+        for name, policy in (("notes", "vector"), ("sums", "counter"), ("few", "merge")):
+            wait_for(f"{name} to be in force", lambda name=name, policy=policy: self.quietly_of(
+                "DefinitionService/PutDefinition", {"name": name, "opId": uuid7(), "waitMs": 5000, "body": {
+                    "documents": {"policy": policy, "bytesMax": 50}}}))
+        service, read = "DocumentService/", {"entity": "guild:1", "collection": "none"}
+        for method, request in (("PutDocument", self.document(json={})), ("DeleteDocument", self.document()),
+                                ("UpdateDocument", self.document(merge={"a": 1})), ("GetDocument", read | {"key": "k"}),
+                                ("ListDocuments", read)):
+            self.gives("NOT_FOUND", service + method, request | {"collection": "none"})
+        for number in range(17):  # Siblings.
+            self.gives(None if number < 16 else "CAPACITY_FULL", service + "PutDocument", self.document(json=[number]))
+        self.gives("CAPACITY_FULL", service + "UpdateDocument", self.document(collection="few", merge={"a": "x" * 48}))
+        self.gives("OPERATION_EXPIRED", service + "UpdateDocument", self.document(
+            collection="sums", opId="018bcfd0-0000-7000-8000-000000000001", patch=[{"path": "/a", "increment": 1}]))
+
     def test_d_consumers(self):
         service, op_id = "EventService/", uuid7()
 
@@ -716,6 +736,8 @@ class Errors(ClusterTest):
         for method, more in STAFF_WRITES.items():
             writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN, "reason": "test"} | more
         writes |= self.erasures(self.player)
+        writes |= {"DocumentService/PutDocument": self.document(json={}), "DocumentService/DeleteDocument": self.document(),
+                   "DocumentService/UpdateDocument": self.document(merge={"a": 1})}
         for method, route in ROUTES.items():
             if route == "SHARD_WRITE" and method in api.PROMISED:
                 named, shown = method.endswith("Consumer"), method.endswith("TargetMetadata")

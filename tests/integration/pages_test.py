@@ -80,6 +80,12 @@ class Pages(ClusterTest):
                 client.call("CounterService/AddToCounter", {
                     "playerId": player, "opId": uuid7(), "authority": UNHELD, "counter": "plays", "targetId": target,
                     "amount": 2})
+        wait_for("notes to be in force", lambda: client.call("DefinitionService/PutDefinition", {
+            "name": "notes", "opId": uuid7(), "waitMs": 20000, "body": {"documents": {"policy": "last_write"}}})["definition"].get("inForce"))
+        for entity in ("guild:1", "guild:2"):
+            for key in ("a", "b", "c"):
+                client.call("DocumentService/PutDocument", {
+                    "entity": entity, "opId": uuid7(), "collection": "notes", "key": key, "json": {"n": 1}})
         for each in range(100):
             client.call("EventService/CreateConsumer", {"consumer": f"reader-{each}", "opId": uuid7()})
         for name in ("pearls", "shells"):
@@ -101,6 +107,8 @@ class Pages(ClusterTest):
             return {"kind": "counter", "name": "c0"}, {"kind": "counter", "name": "c1"}
         if method == "FavoritesService/ListByTarget":
             return {"shard": 0, "targetId": "pong"}, {"shard": 0, "targetId": "chess"}
+        if method == "DocumentService/ListDocuments":
+            return ({"entity": each, "collection": "notes"} for each in ("guild:1", "guild:2"))
         if method == "CounterService/ListPlayerCounters":
             return {"playerId": "ann", "counter": "plays"}, {"playerId": "bob", "counter": "plays"}
         return {"playerId": "ann"}, {"playerId": "bob"}

@@ -280,6 +280,22 @@ class Rest(ClusterTest):
         self.assertTrue(self.good("DeleteTargetMetadata", place, query={
             "collection": "shown", "if_version": made["version"]})["deleted"])
 
+    def test_1_documents(self):
+        wait_for("notes to be in force", lambda: self.route("PutDefinition", {"kind": "documents", "name": "notes"}, {
+            "opId": uuid7(), "waitMs": 20000, "body": {"documents": {"policy": "merge"}}})[2].get(
+                "definition", {}).get("inForce"))
+        place = {"entity": "guild:a/b é", "collection": "notes", "key": "k/é"}
+        self.good("PutDocument", place, {"json": {"a": 1}}, headers={"idempotency-key": uuid7()})
+        made = self.good("UpdateDocument", place, {"merge": {"b": {"c": 2}}}, headers={"idempotency-key": uuid7()})
+        read = self.good("GetDocument", place, query={"context": made["written"]["context"]})["document"]
+        self.assertEqual((read["key"], read["json"]), ("k/é", {"a": 1, "b": {"c": 2}}))
+        few = {name: place[name] for name in ("entity", "collection")}
+        self.assertEqual(self.good("ListDocuments", few, query={"prefix": "k"})["documents"], [read])
+        batch = self.good("BatchGetDocuments", None, {"requests": [place]})
+        self.assertEqual(batch["results"][0]["response"]["document"], read)
+        self.good("DeleteDocument", place, headers={"idempotency-key": uuid7()})
+        self.assertNotIn("document", self.good("GetDocument", place))
+
     def test_1_counters(self):
         ada, plays = self.player(), {"counter": "plays"}
         wait_for("plays to be in force", lambda: self.route("PutDefinition", {"kind": "counter", "name": "plays"}, {

@@ -237,6 +237,12 @@ static bool is_known(struct arena *arena, const defined *given, const defined *s
                        arena_pack(arena, &stands->body->base));
 }
 
+/* Members of an earlier version know no documents, and tell no event of them: nor does this one. */
+static bool is_told(const defined *given)
+{
+    return given->body->kind_case != HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS;
+}
+
 /* Every shard takes every version; one of them tells it. */
 static void event_append(struct take *take, const defined *given, const defined *stands)
 {
@@ -255,6 +261,8 @@ static void event_append(struct take *take, const defined *given, const defined 
     event.number = given->number;
     event.version = given->version;
     event.deleted = given->deleted;
+    if (!is_told(given))
+        return;
     event_add(context, HOLDFAST__V1__EVENT_KIND__EVENT_KIND_DEFINITION,
               slice_from_text(arena_printf(arena, "definition:%s/%s", kind->name, given->name)),
               &event.base);

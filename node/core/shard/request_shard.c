@@ -46,6 +46,7 @@ static bool has_home(const struct method_info *method)
         protobuf_c_message_descriptor_get_field(method->request, FIELD_HOME);
 
     return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
+           method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE ||
            (field != NULL && (strcmp(field->name, "consumer") == 0 || names_target(field)));
 }
 

@@ -7,6 +7,9 @@
 #include "node/io/cluster/peer_choice.h"
 #include "runtime/base/check.h"
 
+/* What a MESSAGE frame is of, in its `method`. */
+enum message_of { MESSAGE_OF_REPLICATION, MESSAGE_OF_DOCUMENTS };
+
 struct peer {
     uint64_t replica;
     uint64_t life;                              /* Of the connection in use, as its HELLO said. */
@@ -16,6 +19,7 @@ struct peer {
     struct link_ref ref;   /* The connection in use; zeroed when there is none. */
     uint64_t closed_at_ms; /* Since when there is none. */
     bool met;              /* There was one. */
+    bool takes_documents;  /* The program at its other end. */
 };
 
 struct peers {
@@ -109,6 +113,7 @@ static void on_ready(void *user, struct link *link, const struct hello *hello)
     peer->ref = link_ref(link);
     peer->life = hello->life;
     peer->met = true;
+    peer->takes_documents = (hello->abilities & HELLO_TAKES_DOCUMENTS) != 0;
     link_set_data(link, (void *)(uintptr_t)hello->replica_id);
     log_event(peers->options.log, LOG_INFO, "peer.connected", LOG_N("replica", peer->replica),
               LOG_S("address", link_address(link)));
@@ -118,10 +123,14 @@ static void on_frame(void *user, struct link *link, const struct frame *frame)
 {
     struct peers *peers = user;
 
-    if (frame->kind == FRAME_MESSAGE)
-        peers->options.message(peers->options.user, (uint64_t)(uintptr_t)link_data(link),
-                               frame->body, frame->trace);
-    else
+    uint64_t from = (uint64_t)(uintptr_t)link_data(link);
+
+    if (frame->kind == FRAME_MESSAGE && frame->method == MESSAGE_OF_REPLICATION)
+        peers->options.message(peers->options.user, from, frame->body, frame->trace);
+    else if (frame->kind == FRAME_MESSAGE && frame->method == MESSAGE_OF_DOCUMENTS &&
+             peers->options.document != NULL)
+        peers->options.document(peers->options.user, from, frame->body);
+    else if (frame->kind != FRAME_MESSAGE)
         (void)calls_frame(peers->options.calls, link, frame);
 }
 
@@ -206,18 +215,23 @@ void peers_set_address(struct peers *peers, uint64_t replica, const char *name, 
                   LOG_S("address", address));
 }
 
+static void send_frame(struct peers *peers, struct link *link, const struct frame *frame)
+{
+    /* A full queue loses the message, as the network might: replication repeats it. */
+    err e = link_send(link, frame);
+    if (e == ERR_TOO_LARGE)
+        log_event(peers->options.log, LOG_ERROR, "peer.message_too_large",
+                  LOG_N("bytes", frame->body.size));
+}
+
 static void send_to(struct peers *peers, struct link *link, struct slice bytes,
                     const uint8_t *trace)
 {
-    struct frame frame = { .kind = FRAME_MESSAGE, .body = bytes };
+    struct frame frame = { .kind = FRAME_MESSAGE, .method = MESSAGE_OF_REPLICATION, .body = bytes };
 
     if (trace != NULL)
         memcpy(frame.trace, trace, sizeof frame.trace);
-    /* A full queue loses the message, as the network might: replication repeats it. */
-    err e = link_send(link, &frame);
-    if (e == ERR_TOO_LARGE)
-        log_event(peers->options.log, LOG_ERROR, "peer.message_too_large",
-                  LOG_N("bytes", bytes.size));
+    send_frame(peers, link, &frame);
 }
 
 static struct link *link_to(struct peers *peers, uint64_t replica)
@@ -245,6 +259,18 @@ void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice byte
 
     if (link != NULL)
         send_to(peers, link, bytes, trace);
+}
+
+void peers_send_document(struct peers *peers, uint64_t replica, struct slice bytes)
+{
+    const struct frame frame = { .kind = FRAME_MESSAGE,
+                                 .method = MESSAGE_OF_DOCUMENTS,
+                                 .body = bytes };
+    const struct peer *peer = find(peers, replica);
+    struct link *link = link_to(peers, replica);
+
+    if (link != NULL && peer->takes_documents)
+        send_frame(peers, link, &frame);
 }
 
 struct link *peers_link(struct peers *peers, uint64_t replica)

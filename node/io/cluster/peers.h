@@ -23,6 +23,8 @@ struct peers_options {
     /* A MESSAGE frame from a replica; bytes are borrowed, and the trace that came along (zeros:
      * none). */
     void (*message)(void *user, uint64_t from, struct slice bytes, const uint8_t *trace);
+    /* The same of the mergeable class; NULL: they are dropped. */
+    void (*document)(void *user, uint64_t from, struct slice bytes);
     void *user;
 };
 
@@ -44,6 +46,9 @@ void peers_send(struct peers *peers, uint64_t replica, const struct rep_message 
 /* The same, encoded already. */
 void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice bytes,
                         const uint8_t *trace);
+/* A message of the mergeable class; dropped likewise, and where the replica's program knows none.
+ */
+void peers_send_document(struct peers *peers, uint64_t replica, struct slice bytes);
 /* For calls to a replica, by the calls object given. NULL: not reachable now. */
 struct link *peers_link(struct peers *peers, uint64_t replica);
 /* How a replica seems from here, in milliseconds; zeros when it is well. One that was never met is

@@ -437,6 +437,11 @@ bool registry_is_registered(const struct registry *registry)
     return registry->registered;
 }
 
+struct etcd *registry_etcd_use(struct registry *registry)
+{
+    return registry->etcd;
+}
+
 const struct etcd *registry_etcd(const struct registry *registry)
 {
     return registry->etcd;

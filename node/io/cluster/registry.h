@@ -53,5 +53,7 @@ uint64_t registry_generation(const struct registry *registry);
 const struct shard_map *registry_map(const struct registry *registry);
 bool registry_is_registered(const struct registry *registry);
 const struct etcd *registry_etcd(const struct registry *registry);
+/* For others that follow what is in it; they stop before registry_free. */
+struct etcd *registry_etcd_use(struct registry *registry);
 
 #endif

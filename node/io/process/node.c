@@ -15,6 +15,8 @@
 #include "node/io/disk/caches.h"
 #include "node/io/disk/scrub.h"
 #include "node/io/process/earlier_life.h"
+#include "node/io/process/node_documents.h"
+#include "node/io/process/node_limits.h"
 #include "node/io/process/node_text.h"
 #include "node/io/process/service.h"
 #include "node/io/process/stores.h"
@@ -64,6 +66,7 @@ struct node {
     struct scrub *scrub; /* NULL: off. */
     struct etcd_note *etcd_note;
     struct workers *workers;
+    struct node_documents *documents;
     struct claims *claims;
     struct deliveries *deliveries;
     struct node_record self;
@@ -173,6 +176,12 @@ static void on_peer_message(void *user, uint64_t from, struct slice bytes, const
         log_event(node->log, LOG_ERROR, "peer.malformed_message", LOG_N("replica", from));
 }
 
+static void on_peer_document(void *user, uint64_t from, struct slice bytes)
+{
+    struct node *node = user;
+    node_documents_message(node->documents, from, bytes);
+}
+
 static void on_status(void *user, struct slice request, struct buf *out)
 {
     struct node *node = user;
@@ -231,8 +240,10 @@ static void on_shard(void *user, uint32_t shard, const struct rep_record *record
 {
     struct node *node = user;
 
-    if (node->workers != NULL && shard < shard_views_count(node->views))
-        workers_record(node->workers, shard, record);
+    if (node->workers == NULL || shard >= shard_views_count(node->views))
+        return;
+    workers_record(node->workers, shard, record);
+    node_documents_record(node->documents, shard, record);
 }
 
 static void on_registered(void *user, bool held)
@@ -331,7 +342,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
         .self = { .role = ROLE_NODE,
                   .replica_id = datadir_identity_get(node->datadir)->replica_id,
                   .life = node->life,
-                  .abilities = HELLO_TAKES_CALLERS },
+                  .abilities = HELLO_TAKES_CALLERS | HELLO_TAKES_DOCUMENTS },
         .cluster = node->config->cluster,
         .names = node->names,
         .admits = link_right,
@@ -367,6 +378,7 @@ static err open_links(struct node *node, const struct cluster_record *cluster)
                                                .listen = node->config->peer_listen,
                                                .calls = service_calls(node->service),
                                                .message = on_peer_message,
+                                               .document = on_peer_document,
                                                .user = node },
                       &node->peers);
     if (e != ERR_OK) {
@@ -474,6 +486,29 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     return e;
 }
 
+static err make_documents(struct node *node, const struct cluster_record *cluster)
+{
+    char text[MERGERS_TEXT_BYTES] = "";
+    err e = node_documents_new(
+        &(struct node_documents_options){ .loop = node->loop,
+                                          .log = node->log,
+                                          .data_dir = node->config->data_dir,
+                                          .cluster = node->config->cluster,
+                                          .registry = node->registry,
+                                          .peers = node->peers,
+                                          .service = node->service,
+                                          .metrics = node->metrics,
+                                          .space = node->space,
+                                          .self = datadir_identity_get(node->datadir)->replica_id,
+                                          .boot = node->life,
+                                          .shard_count = cluster->shard_count },
+        &node->documents, text);
+
+    if (e != ERR_OK)
+        fail(node, "documents", text);
+    return e;
+}
+
 static void announce(struct node *node)
 {
     struct node_record *self = &node->self;
@@ -523,7 +558,8 @@ static void start(void *user)
     if (node->workers != NULL || node->failed)
         return;
     if (open_datadir(node, cluster) != ERR_OK || open_store(node, cluster) != ERR_OK ||
-        open_links(node, cluster) != ERR_OK || make_workers(node, cluster) != ERR_OK)
+        open_links(node, cluster) != ERR_OK || make_workers(node, cluster) != ERR_OK ||
+        make_documents(node, cluster) != ERR_OK)
         return;
     service_set_workers(node->service, node->workers);
     deliveries_set_workers(node->deliveries, node->workers, node->views);
@@ -582,37 +618,18 @@ static err watch_tls(struct node *node)
     return e;
 }
 
-#define CACHE_BYTES_MIN       (4u * 1024 * 1024)
-#define BLOCK_CACHE_BYTES_MIN (1024u * 1024)
-#define ANSWERS_BYTES_MIN     (1024u * 1024)
-
-static err find_transport(struct node *node)
-{
-    if (!link_transport_find(node->config->node_transport, &node->transport)) {
-        fail(node, "node_transport", "is nng or peer");
-        return ERR_INVALID;
-    }
-    if (!link_names_find(node->config->tls_names, &node->names)) {
-        fail(node, "tls_names", "is require or accept-unnamed");
-        return ERR_INVALID;
-    }
-    return ERR_OK;
-}
-
-static err find_caches(struct node *node)
+/* What the options say of links and of memory. */
+static err find_options(struct node *node)
 {
     const struct node_config *config = node->config;
+    char why[NODE_LIMITS_TEXT_BYTES];
+    const char *wrong = node_links_find(config, &node->transport, &node->names, why);
 
-    if (config->cache_size > 0 && config->cache_size < CACHE_BYTES_MIN) {
-        fail(node, "cache_size", "is 0, or at least 4MiB");
-        return ERR_INVALID;
-    }
-    if (config->block_cache_size > 0 && config->block_cache_size < BLOCK_CACHE_BYTES_MIN) {
-        fail(node, "block_cache_size", "is 0, or at least 1MiB");
-        return ERR_INVALID;
-    }
-    if (config->answers_size_max > 0 && config->answers_size_max < ANSWERS_BYTES_MIN) {
-        fail(node, "answers_size_max", "is 0, or at least 1MiB");
+    if (wrong == NULL)
+        wrong = node_limits_check(config, why);
+
+    if (wrong != NULL) {
+        fail(node, wrong, why);
         return ERR_INVALID;
     }
     node->caches = caches_of(config->cache_size, config->block_cache_size, memory_machine_bytes());
@@ -622,20 +639,6 @@ static err find_caches(struct node *node)
               LOG_N("blocks_bytes", node->caches.block_bytes),
               LOG_N("answers_bytes", node->answers.bytes_max));
     return ERR_OK;
-}
-
-#define SCRUB_PERIOD_MS_MIN 1000u
-
-static err check_scrub(struct node *node)
-{
-    char why[64];
-
-    if (node->config->scrub_period == 0 || node->config->scrub_period >= SCRUB_PERIOD_MS_MIN)
-        return ERR_OK;
-    snprintf(why, sizeof why, "is 0, or at least 1s, not %llums",
-             (unsigned long long)node->config->scrub_period);
-    fail(node, "scrub_period", why);
-    return ERR_INVALID;
 }
 
 static err start_registry(struct node *node)
@@ -727,11 +730,7 @@ err node_new(const struct node_options *options, struct node **ret_node)
     metrics_turnstile_register(&node->link_figures, node->metrics, "links", true);
     metrics_process_register(node->metrics, options->version);
     node->node_metrics = node_metrics_new(node->metrics);
-    err e = find_transport(node);
-    if (e == ERR_OK)
-        e = find_caches(node);
-    if (e == ERR_OK)
-        e = check_scrub(node);
+    err e = find_options(node);
     if (e == ERR_OK)
         e = watch_tls(node);
     if (e == ERR_OK)
@@ -757,6 +756,7 @@ void node_free(struct node *node)
     registry_withdraw(node->registry);
     if (node->workers != NULL && !node->failed)
         workers_checkpoint_all(node->workers);
+    node_documents_stop(node->documents);
     if (node->service != NULL)
         service_set_workers(node->service, NULL);
     if (node->deliveries != NULL)
@@ -788,6 +788,7 @@ void node_free(struct node *node)
     node_metrics_free(node->node_metrics);
     state_metrics_free(node->state_metrics);
     peer_metrics_free(node->peer_metrics);
+    node_documents_free(node->documents);
     metrics_free(node->metrics);
     free(node);
 }

@@ -45,6 +45,7 @@ struct service {
     struct calls *calls;
     struct link_listener *listener;
     struct workers *workers;
+    struct mergers *mergers;
     struct open_call *open;
     uint32_t first_free; /* Place plus one; 0: all are taken. */
     uint32_t open_count;
@@ -196,11 +197,20 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
     open_end(service, open);
 }
 
+/* Answered by the mergeable class. */
+static bool is_of_documents(uint32_t number)
+{
+    const struct method_info *method = method_find(number);
+
+    return method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE;
+}
+
 static bool is_of_a_caller(uint32_t number)
 {
     const struct method_info *method = method_find(number);
 
-    return method->route == METHOD_MUTATION || method->route == METHOD_READ;
+    return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
+           is_of_documents(number);
 }
 
 /* How many of all places calls like that may fill. */
@@ -290,6 +300,28 @@ static void refuse_method(struct service *service, const struct call_reply *repl
     refuse_call(service, reply, WIRE_REFUSED, &refusal);
 }
 
+static err documents_call(struct service *service, const struct bulk_call *call,
+                          struct slice request)
+{
+    if (service->mergers == NULL)
+        return ERR_NOT_FOUND;
+    return mergers_call(service->mergers, &(struct mergers_request){ .shard = call->shard,
+                                                                     .method = call->method,
+                                                                     .call = call->id,
+                                                                     .bytes = request });
+}
+
+/* No answer of it is wanted any more. */
+static void call_cancel_at(struct service *service, const struct open_call *open)
+{
+    if (open->waits)
+        return;
+    if (!is_of_documents(open->method))
+        workers_cancel(service->workers, open->shard, open->id);
+    else if (service->mergers != NULL)
+        mergers_cancel(service->mergers, open->shard, open->id);
+}
+
 /* To its shard; refused where that cannot be. */
 static void call_begin(struct service *service, struct open_call *open,
                        const struct bulk_call *call, struct slice request)
@@ -307,7 +339,8 @@ static void call_begin(struct service *service, struct open_call *open,
     };
 
     memcpy(asked.trace, reply.trace, sizeof asked.trace);
-    err e = workers_call(service->workers, &asked);
+    err e = is_of_documents(call->method) ? documents_call(service, call, request)
+                                          : workers_call(service->workers, &asked);
     if (e == ERR_OK)
         return;
     open_end(service, open);
@@ -483,6 +516,8 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
     case METHOD_SHARD:
     case METHOD_GATHER:
     case METHOD_SHARD_WRITE:
+    case METHOD_MEMBER_READ:
+    case METHOD_MEMBER_WRITE:
     case METHOD_SHARD_VIEW:
         shard_call(service, frame, reply);
         break;
@@ -524,8 +559,7 @@ static void on_cancel(void *user, const struct call_reply *reply)
         struct open_call *open = &service->open[i];
         if (open->id != 0 && open->reply.request_id == reply->request_id &&
             open->reply.link.generation == reply->link.generation) {
-            if (!open->waits)
-                workers_cancel(service->workers, open->shard, open->id);
+            call_cancel_at(service, open);
             answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
             open_end(service, open);
             return;
@@ -542,8 +576,7 @@ static void cancel_all_of(struct service *service, struct link *link)
         struct open_call *open = &service->open[i];
         if (open->id == 0 || open->reply.link.generation != generation)
             continue;
-        if (!open->waits)
-            workers_cancel(service->workers, open->shard, open->id);
+        call_cancel_at(service, open);
         answer(service, &open->reply, WIRE_UNKNOWN, (struct slice){ 0 });
         open_end(service, open);
     }
@@ -661,6 +694,11 @@ uint16_t service_port(const struct service *service)
 void service_set_workers(struct service *service, struct workers *workers)
 {
     service->workers = workers;
+}
+
+void service_set_mergers(struct service *service, struct mergers *mergers)
+{
+    service->mergers = mergers;
 }
 
 struct calls *service_calls(struct service *service)

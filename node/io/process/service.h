@@ -8,6 +8,7 @@
 #include "node/core/shard/shard.h"
 #include "node/io/process/node_config.h"
 #include "node/io/report/node_metrics.h"
+#include "node/io/mergeable/mergers.h"
 #include "node/io/worker/workers.h"
 #include "runtime/link/call.h"
 
@@ -38,6 +39,8 @@ void service_free(struct service *service);
 uint16_t service_port(const struct service *service);
 /* Calls are refused as UNAVAILABLE until workers are set. */
 void service_set_workers(struct service *service, struct workers *workers);
+/* The same of calls of documents. */
+void service_set_mergers(struct service *service, struct mergers *mergers);
 /* worker_ops.answer, with the service as `user`; what the reply holds stays the caller's to give
  * back. */
 void service_answer(void *service, uint64_t call, const struct shard_reply *reply,

@@ -1,0 +1,432 @@
+#include "node/core/document/call.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/json_canon.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/mergeable/message.h"
+#include "node/core/mergeable/read.h"
+#include "runtime/base/base64.h"
+#include "runtime/base/check.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/nearest.h"
+
+#define CONTEXT_PREFIX "d1."
+#define RETRY_MS       200u
+
+/* ---- what a request names ---- */
+
+const void *document_unpack(struct document_context *context,
+                            const ProtobufCMessageDescriptor *type, struct slice request)
+{
+    const void *message = arena_unpack(context->arena, type, request);
+
+    if (message == NULL)
+        (void)refuse_invalid(context->arena, context->refusal, "", "a message of its type", "");
+    return message;
+}
+
+static err check_entity(struct document_context *context, const char *entity)
+{
+    struct slice text = slice_from_text(entity);
+
+    if (text.size >= 3 && text.size <= ENTITY_BYTES_MAX && text_is_clean(text) &&
+        text.data[0] != ':' && text.data[text.size - 1] != ':' && entity_has_kind(text))
+        return ERR_OK;
+    return refuse_invalid(context->arena, context->refusal, "entity",
+                          "kind:id, 3 to 128 bytes of UTF-8 without control characters",
+                          text_shorten(context->arena, text));
+}
+
+static err no_such_collection(struct document_context *context, struct slice name)
+{
+    char hint[NEAREST_HINT_BYTES];
+    struct nearest nearest;
+
+    nearest_init(&nearest, name);
+    for (uint32_t i = 0; i < context->rules->count; i++) {
+        if (!context->rules->list[i].deleted)
+            nearest_offer_text(&nearest, context->rules->list[i].name);
+    }
+    err e = refuse(context->arena, context->refusal, CODE(NOT_FOUND), "collection",
+                   "no collection of documents is called \"%.*s\"%s", (int)name.size,
+                   (const char *)name.data,
+                   nearest.name.size > 0 ? nearest_hint(nearest.name, hint) : "");
+
+    context->refusal->value =
+        arena_printf(context->arena, "%.*s", (int)name.size, (const char *)name.data);
+    return e;
+}
+
+err document_find_rule(struct document_context *context, const char *entity, const char *collection,
+                       const struct document_rule **ret_rule)
+{
+    struct slice name = slice_from_text(collection);
+    err e = check_entity(context, entity);
+
+    if (e != ERR_OK)
+        return e;
+    if (!text_is_name(name, DOCUMENT_NAME_BYTES_MAX))
+        return refuse_invalid(context->arena, context->refusal, "collection",
+                              "1 to 64 of [a-z0-9_]", text_shorten(context->arena, name));
+    *ret_rule = document_rules_find(context->rules, name);
+    return *ret_rule != NULL ? ERR_OK : no_such_collection(context, name);
+}
+
+struct slice document_row_name(struct arena *arena, const struct document_rule *rule,
+                               struct slice key)
+{
+    struct buf bytes = { 0 };
+
+    buf_put_u32_be(&bytes, (uint32_t)(rule->number >> 32));
+    buf_put_u32_be(&bytes, (uint32_t)rule->number);
+    buf_append(&bytes, key.data, key.size);
+    struct slice name = arena_copy(arena, buf_slice(&bytes));
+
+    buf_deinit(&bytes);
+    return name;
+}
+
+static err refuse_context(struct document_context *context, const char *limit)
+{
+    return refuse_invalid(context->arena, context->refusal, "context", limit, "");
+}
+
+static err open_context(struct document_context *context, const char *text, struct slice *ret_token)
+{
+    static const char limit[] = "the context of an earlier answer about this document";
+    const size_t prefix = sizeof CONTEXT_PREFIX - 1;
+    struct slice encoded = slice_from_text(text);
+    size_t size = 0;
+
+    *ret_token = (struct slice){ 0 };
+    if (encoded.size == 0)
+        return ERR_OK;
+    if (encoded.size > DOCUMENT_CONTEXT_BYTES_MAX || strncmp(text, CONTEXT_PREFIX, prefix) != 0)
+        return refuse_context(context, limit);
+    encoded = (struct slice){ encoded.data + prefix, encoded.size - prefix };
+    uint8_t *bytes = arena_alloc(context->arena, base64_size_max(encoded.size) + 1);
+
+    if (!base64_decode_url(encoded, bytes, &size) || size == 0)
+        return refuse_context(context, limit);
+    *ret_token = (struct slice){ bytes, size };
+    return ERR_OK;
+}
+
+err document_find(struct document_context *context, const struct document_name *name,
+                  const char *token, struct document_place *ret_place)
+{
+    struct slice key = slice_from_text(name->key);
+    err e = document_find_rule(context, name->entity, name->collection, &ret_place->rule);
+
+    if (e != ERR_OK)
+        return e;
+    if (key.size == 0 || key.size > DOCUMENT_KEY_BYTES_MAX || !text_is_clean(key))
+        return refuse_invalid(context->arena, context->refusal, "key",
+                              "1 to 200 bytes of UTF-8 without control characters",
+                              text_shorten(context->arena, key));
+    e = open_context(context, token, &ret_place->token);
+    if (e != ERR_OK)
+        return e;
+    CHECK(merge_key_new(slice_from_text(name->entity),
+                        document_row_name(context->arena, ret_place->rule, key),
+                        &ret_place->key) == ERR_OK);
+    return ERR_OK;
+}
+
+/* ---- writes ---- */
+
+err document_expiry(struct document_context *context, const struct document_place *place,
+                    const struct document_write *write, uint64_t *ret_expires_ms)
+{
+    uint64_t ttl_ms = write->has_ttl ? (uint64_t)write->ttl_ms : place->rule->ttl_ms;
+
+    *ret_expires_ms = ttl_ms > 0 ? context->now_ms + ttl_ms : 0;
+    if (!write->has_ttl ||
+        (write->ttl_ms >= DOCUMENT_TTL_MS_MIN && write->ttl_ms <= DOCUMENT_TTL_MS_MAX))
+        return ERR_OK;
+    return refuse_number(context->arena, context->refusal, "ttl_ms", "1000 to 31536000000",
+                         write->ttl_ms);
+}
+
+json_t *document_parse(struct document_context *context, const char *field, const char *text)
+{
+    const char *why = NULL;
+    json_t *json = json_canon_parse(slice_from_text(text), &why);
+
+    if (json == NULL)
+        (void)refuse_invalid(context->arena, context->refusal, field, why,
+                             text_shorten(context->arena, slice_from_text(text)));
+    return json;
+}
+
+void document_stored(struct document_context *context, const struct document_place *place,
+                     struct merge_record *ret_record)
+{
+    merge_record_full(context->replica, place->key, ret_record);
+}
+
+static err choose_durability(struct document_context *context, const struct document_rule *rule,
+                             Holdfast__V1__DocumentDurability asked,
+                             enum merge_durability *ret_durability)
+{
+    static const enum merge_durability known[] = {
+        [HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_MEMORY] = MERGE_MEMORY,
+        [HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_ONE] = MERGE_ONE,
+        [HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_MAJORITY] = MERGE_MAJORITY,
+    };
+
+    *ret_durability = rule->durability;
+    if (asked == HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_UNSPECIFIED)
+        return ERR_OK;
+    if ((size_t)asked >= ARRAY_SIZE(known) || known[asked] < rule->durability)
+        return refuse_number(context->arena, context->refusal, "durability",
+                             "at least the collection's", (int64_t)asked);
+    *ret_durability = known[asked];
+    return ERR_OK;
+}
+
+/* Which operation it is, so that a retry counts once, wherever it is carried out. */
+static err find_op(struct document_context *context, const struct document_rule *rule,
+                   const char *text, struct merge_write *write)
+{
+    const char *why = NULL;
+    struct op_id id;
+
+    if (op_id_parse(slice_from_text(text), &id, &why) != ERR_OK)
+        return refuse_invalid(context->arena, context->refusal, "op_id", why,
+                              text_shorten(context->arena, slice_from_text(text)));
+    write->op = hash_u64(id.text) | 1;
+    if (!id.typed)
+        write->op_ms = uuid_v7_ms(&id.uuid);
+    else if (rule->policy == MERGE_POLICY_COUNTER)
+        return refuse_invalid(context->arena, context->refusal, "op_id",
+                              "a UUIDv7, which says when the increment was first asked for",
+                              text_shorten(context->arena, slice_from_text(text)));
+    return ERR_OK;
+}
+
+static err check_room(struct document_context *context, const struct document_place *place,
+                      const struct document_change *change)
+{
+    struct merge_record record;
+    struct merge_refusal refusal = { .field = "bytes", .limit = place->rule->bytes_max };
+    bool adds = merge_store_find(&context->replica->store, place->key) == NULL;
+
+    if (adds && change->edits->count > 0 &&
+        (context->full || context->replica->store.count >= DOCUMENTS_MAX)) {
+        refusal = (struct merge_refusal){ .field = "documents",
+                                          .limit = DOCUMENTS_MAX,
+                                          .value = context->replica->store.count };
+        return document_refuse(context, ERR_FULL, &refusal);
+    }
+    document_stored(context, place, &record);
+    refusal.value = value_bytes_after(&record, change->edits,
+                                      change->whole || place->rule->policy == MERGE_POLICY_VECTOR);
+    merge_record_deinit(&record);
+    if (refusal.value <= place->rule->bytes_max || change->edits->count == 0)
+        return ERR_OK;
+    if (!change->whole && place->rule->policy != MERGE_POLICY_VECTOR)
+        return document_refuse(context, ERR_FULL, &refusal);
+    refusal.field = "json";
+    return document_refuse(context, ERR_TOO_LARGE, &refusal);
+}
+
+/* NULL: there is none, since too many wrote lately. */
+static const char *context_of(struct document_context *context, const struct merge_key *key,
+                              const struct merge_record *record, struct slice before)
+{
+    struct buf token = { 0 }, text = { 0 };
+    const char *printed = "";
+
+    if (merge_token_of(context->replica, key, record, before, &token) == ERR_OK) {
+        buf_append(&text, CONTEXT_PREFIX, sizeof CONTEXT_PREFIX - 1);
+        base64_encode_url(buf_slice(&token), &text);
+        printed = arena_text(context->arena, buf_slice(&text));
+    }
+    buf_deinit(&token);
+    buf_deinit(&text);
+    return printed;
+}
+
+err document_commit(struct document_context *context, const struct document_place *place,
+                    const struct document_write *asked, const struct document_change *change,
+                    struct document_begun *ret_begun)
+{
+    struct merge_refusal refusal = { 0 };
+    struct merge_written written;
+    struct merge_record record;
+    struct merge_write write = {
+        .key = place->key,
+        .policy = place->rule->policy,
+        .edit_count = change->edits->count,
+        .edits = change->edits->list,
+        .whole = change->whole,
+        .token = place->token,
+    };
+    err e = choose_durability(context, place->rule, asked->durability, &write.durability);
+
+    if (e == ERR_OK)
+        e = find_op(context, place->rule, asked->op_id, &write);
+    if (e == ERR_OK)
+        e = check_room(context, place, change);
+    if (e != ERR_OK)
+        return e;
+    e = merge_write(context->replica, context->now_ms, &write, &written, &refusal);
+    if (e != ERR_OK)
+        return document_refuse(context, e, &refusal);
+    document_stored(context, place, &record);
+    ret_begun->ticket = written.ticket;
+    ret_begun->context = context_of(context, place->key, &record, place->token);
+    merge_record_deinit(&record);
+    return ERR_OK;
+}
+
+void document_written(const char *context, uint32_t replicas, struct buf *out)
+{
+    Holdfast__V1__DocumentWritten written = HOLDFAST__V1__DOCUMENT_WRITTEN__INIT;
+    Holdfast__V1__PutDocumentResponse response = HOLDFAST__V1__PUT_DOCUMENT_RESPONSE__INIT;
+
+    written.context = text_lend(context);
+    written.replicas = replicas;
+    response.written = &written;
+    size_t size = protobuf_c_message_get_packed_size(&response.base);
+    uint8_t *bytes = mem_alloc(size + 1);
+
+    (void)protobuf_c_message_pack(&response.base, bytes);
+    buf_append(out, bytes, size);
+    free(bytes);
+}
+
+/* ---- reads ---- */
+
+static struct slice answer_get(struct document_context *context, const struct document_place *place,
+                               const Holdfast__V1__GetDocumentRequest *request,
+                               const struct merge_record *record)
+{
+    Holdfast__V1__GetDocumentResponse response = HOLDFAST__V1__GET_DOCUMENT_RESPONSE__INIT;
+
+    response.document = value_document(record, context->now_ms, context->arena);
+    if (response.document != NULL) {
+        response.document->collection = request->collection;
+        response.document->key = request->key;
+    }
+    response.context = text_lend(context_of(context, place->key, record, place->token));
+    return arena_pack(context->arena, &response.base);
+}
+
+err document_told(struct document_context *context, struct slice bytes,
+                  const struct merge_record *record, struct slice *ret_answer)
+{
+    const Holdfast__V1__GetDocumentRequest *request =
+        document_unpack(context, &holdfast__v1__get_document_request__descriptor, bytes);
+    struct document_place place;
+
+    if (request == NULL)
+        return ERR_INVALID;
+    err e = document_find(
+        context, &(struct document_name){ request->entity, request->collection, request->key },
+        request->context, &place);
+
+    if (e != ERR_OK)
+        return e;
+    *ret_answer = answer_get(context, &place, request, record);
+    merge_key_unref(place.key);
+    return ERR_OK;
+}
+
+/* ---- what the core refused ---- */
+
+static err unavailable(struct document_context *context, const char *message)
+{
+    err e = refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "", "%s", message);
+
+    context->refusal->retry_after_ms = RETRY_MS;
+    return e;
+}
+
+static err refuse_unavailable(struct document_context *context, const struct merge_refusal *refusal)
+{
+    static const struct {
+        const char *field;
+        const char *message;
+    } reasons[] = {
+        { "majority", "a majority of the shard's members is out of this one's reach" },
+        { "syncing", "this member takes in what it lacks first" },
+        { "clock", "this member's clock is off its peers' by more than a second" },
+        { "op_ms", "the op_id is ahead of this member's clock by more than a second" },
+        { "member", "this node is not a member of the shard" },
+        { "token", "this member has not heard of what the context has seen" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+        if (refusal->field != NULL && strcmp(refusal->field, reasons[i].field) == 0)
+            return unavailable(context, reasons[i].message);
+    }
+    return unavailable(context, "this member cannot write now");
+}
+
+/* Calls are answered, processes that ended are closed, and increments are folded. */
+static bool passes_by_waiting(const char *field)
+{
+    return strcmp(field, "pending") == 0 || strcmp(field, "actors") == 0 ||
+           strcmp(field, "operations") == 0;
+}
+
+static err refuse_full(struct document_context *context, const struct merge_refusal *refusal)
+{
+    Holdfast__V1__ErrorDetail__Capacity *capacity;
+    const char *field = refusal->field != NULL ? refusal->field : "documents";
+
+    if (passes_by_waiting(field)) {
+        err e = refuse(context->arena, context->refusal, CODE(THROTTLED), "",
+                       "%" PRIu64 " %s are open at this member already; nothing was done",
+                       refusal->limit, strcmp(field, "pending") == 0 ? "calls" : field);
+        context->refusal->retry_after_ms = RETRY_MS;
+        return e;
+    }
+    err e = refuse(context->arena, context->refusal, CODE(CAPACITY_FULL), "",
+                   "the %s would pass %" PRIu64 "; nothing was done", field, refusal->limit);
+
+    capacity = arena_alloc(context->arena, sizeof *capacity);
+    holdfast__v1__error_detail__capacity__init(capacity);
+    capacity->what = text_lend(field);
+    capacity->max = (int64_t)refusal->limit;
+    context->refusal->capacity = capacity;
+    context->refusal->limit = arena_printf(context->arena, "%" PRIu64, refusal->limit);
+    context->refusal->value = arena_printf(context->arena, "%" PRIu64, refusal->value);
+    return e;
+}
+
+err document_refuse(struct document_context *context, err why, const struct merge_refusal *refusal)
+{
+    struct arena *arena = context->arena;
+    const char *field = refusal->field != NULL ? refusal->field : "";
+
+    switch (why) {
+    case ERR_UNAVAILABLE:
+    case ERR_NEED:
+        return refuse_unavailable(context, refusal);
+    case ERR_FULL:
+        return refuse_full(context, refusal);
+    case ERR_TOO_LARGE:
+        return refuse_invalid(arena, context->refusal, strcmp(field, "value") == 0 ? "json" : field,
+                              arena_printf(arena, "at most %" PRIu64, refusal->limit),
+                              arena_printf(arena, "%" PRIu64, refusal->value));
+    case ERR_CONFLICT:
+        return refuse(arena, context->refusal, CODE(OPERATION_EXPIRED), "op_id",
+                      "the op_id is older than the %" PRIu64
+                      " ms for which increments are told apart; nothing was done",
+                      refusal->limit);
+    case ERR_STALE_EPOCH:
+        return refuse_context(context, "a context of this document as it is now");
+    default:
+        break;
+    }
+    if (strcmp(field, "token") == 0)
+        return refuse_context(context, "the context of an earlier answer about this document");
+    return refuse_invalid(arena, context->refusal, strcmp(field, "path") == 0 ? "patch" : field,
+                          "steps whose paths differ, as the collection's policy has them", "");
+}

@@ -1,0 +1,524 @@
+/* DocumentService at one member that is alone, and at two that were apart: what each method does
+ * under each policy, and each refusal with its field. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/definition.pb-c.h"
+#include "idl/method.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/document/methods.h"
+#include "node/core/mergeable/disk.h"
+#include "node/core/mergeable/rounds.h"
+#include "runtime/base/hash.h"
+
+#define NOW_MS 1700000000000ull
+#define OP     "018bcfe5-6800-7000-8000-00000000000"
+
+struct fixture {
+    struct arena arena;
+    struct document_rules rules;
+    struct merge_replica *replicas[2];
+    uint64_t now_ms;
+    struct refusal refusal;
+    struct document_begun begun;
+    Holdfast__V1__GetDocumentResponse *got;
+};
+
+static void sign(void *user, struct slice message, uint8_t ret_mac[MERGE_TOKEN_MAC_BYTES])
+{
+    struct hash128 hash = hash_u128(message);
+
+    (void)user;
+    memcpy(ret_mac, hash.bytes, MERGE_TOKEN_MAC_BYTES);
+}
+
+static void define(struct fixture *f, uint64_t number, const char *name,
+                   Holdfast__V1__DocumentPolicy policy, uint32_t bytes_max)
+{
+    Holdfast__Internal__V1__DefinitionVersion version =
+        HOLDFAST__INTERNAL__V1__DEFINITION_VERSION__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__DocumentsBody documents = HOLDFAST__V1__DOCUMENTS_BODY__INIT;
+
+    documents.policy = policy;
+    documents.bytes_max = bytes_max;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS;
+    body.documents = &documents;
+    version.number = number;
+    version.version = 1;
+    version.name = text_lend(name);
+    version.body = &body;
+    assert_int_equal(document_rules_take(&f->rules, arena_pack(&f->arena, &version.base)), ERR_OK);
+}
+
+static struct merge_replica *make_member(uint64_t member)
+{
+    const struct merge_options options = { .shard = 1,
+                                           .generation = 1,
+                                           .member = member,
+                                           .boot = 1,
+                                           .random = member * 77 + 1,
+                                           .index_dots_max = 1000,
+                                           .chunk_records_max = 16,
+                                           .closed_max = 16,
+                                           .op_window_ms = 900000,
+                                           .mac = { .sign = sign } };
+    const struct merge_members members = { .membership = {
+                                               .config = 1, .count = 2, .members = { 1, 2 } } };
+    struct merge_replica *replica = merge_new(&options);
+
+    assert_int_equal(merge_start(replica, &members, true), ERR_OK);
+    return replica;
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    f->now_ms = NOW_MS;
+    for (uint64_t i = 0; i < 2; i++)
+        f->replicas[i] = make_member(i + 1);
+    define(f, 1, "prefs", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_LAST_WRITE, 0);
+    define(f, 2, "settings", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_MERGE, 100);
+    define(f, 3, "tags", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_SET, 0);
+    define(f, 4, "rooms", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_VECTOR, 0);
+    define(f, 5, "stats", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_COUNTER, 0);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 2; i++)
+        merge_free(f->replicas[i]);
+    document_rules_deinit(&f->rules);
+    arena_deinit(&f->arena);
+    free(f);
+    return 0;
+}
+
+/* ---- calls ---- */
+
+static err call(struct fixture *f, int member, uint32_t method, const ProtobufCMessage *request)
+{
+    struct document_context context = { .arena = &f->arena,
+                                        .rules = &f->rules,
+                                        .replica = f->replicas[member],
+                                        .now_ms = f->now_ms,
+                                        .refusal = &f->refusal };
+
+    f->begun = (struct document_begun){ 0 };
+    f->refusal = (struct refusal){ 0 };
+    merge_durable(f->replicas[member], f->replicas[member]->log_end);
+    return document_method_find(method)->begin(&context, arena_pack(&f->arena, request), &f->begun);
+}
+
+struct put {
+    const char *collection, *json, *context;
+    int64_t ttl_ms;    /* 0: none is said. */
+    const char *op_id; /* NULL: always the same. */
+};
+
+static err put(struct fixture *f, int member, const struct put *put)
+{
+    Holdfast__V1__PutDocumentRequest request = HOLDFAST__V1__PUT_DOCUMENT_REQUEST__INIT;
+
+    request.entity = text_lend("player:7");
+    request.op_id = text_lend(put->op_id != NULL ? put->op_id : OP "1");
+    request.collection = text_lend(put->collection);
+    request.key = text_lend("k");
+    request.json = text_lend(put->json);
+    request.context = text_lend(put->context != NULL ? put->context : "");
+    if (put->ttl_ms != 0)
+        request._ttl_ms_case = HOLDFAST__V1__PUT_DOCUMENT_REQUEST___TTL_MS_TTL_MS;
+    request.ttl_ms = put->ttl_ms;
+    return call(f, member, METHOD_PUT_DOCUMENT, &request.base);
+}
+
+static const Holdfast__V1__Document *get(struct fixture *f, int member, const char *collection,
+                                         const char *context)
+{
+    Holdfast__V1__GetDocumentRequest request = HOLDFAST__V1__GET_DOCUMENT_REQUEST__INIT;
+
+    request.entity = text_lend("player:7");
+    request.collection = text_lend(collection);
+    request.key = text_lend("k");
+    request.context = text_lend(context);
+    if (call(f, member, METHOD_GET_DOCUMENT, &request.base) != ERR_OK)
+        return NULL;
+    f->got = (void *)arena_unpack(&f->arena, &holdfast__v1__get_document_response__descriptor,
+                                  f->begun.answer);
+    assert_non_null(f->got);
+    return f->got->document;
+}
+
+static void shows(struct fixture *f, int member, const char *collection, const char *json)
+{
+    const Holdfast__V1__Document *document = get(f, member, collection, "");
+
+    if (json == NULL) {
+        assert_null(document);
+        return;
+    }
+    assert_non_null(document);
+    assert_string_equal(document->json, json);
+    assert_string_equal(document->key, "k");
+}
+
+static err merge(struct fixture *f, const char *collection, const char *patch)
+{
+    Holdfast__V1__UpdateDocumentRequest request = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__INIT;
+
+    request.entity = text_lend("player:7");
+    request.op_id = text_lend(OP "2");
+    request.collection = text_lend(collection);
+    request.key = text_lend("k");
+    request.edit_case = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_MERGE;
+    request.merge = text_lend(patch);
+    return call(f, 0, METHOD_UPDATE_DOCUMENT, &request.base);
+}
+
+struct step {
+    Holdfast__V1__PatchKind kind;
+    const char *path, *json, *op_id;
+};
+
+static err step(struct fixture *f, const char *collection, struct step said)
+{
+    Holdfast__V1__UpdateDocumentRequest request = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__INIT;
+    Holdfast__V1__PatchList list = HOLDFAST__V1__PATCH_LIST__INIT;
+    Holdfast__V1__PatchStep one = HOLDFAST__V1__PATCH_STEP__INIT;
+    Holdfast__V1__PatchStep *steps[] = { &one };
+
+    one.kind = said.kind;
+    one.path = text_lend(said.path);
+    one.json = text_lend(said.json);
+    list.n_steps = 1;
+    list.steps = steps;
+    request.entity = text_lend("player:7");
+    request.op_id = text_lend(said.op_id != NULL ? said.op_id : OP "3");
+    request.collection = text_lend(collection);
+    request.key = text_lend("k");
+    request.edit_case = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_PATCH;
+    request.patch = &list;
+    return call(f, 0, METHOD_UPDATE_DOCUMENT, &request.base);
+}
+
+/* What each has for the other arrives, and what that brings about. */
+static void exchange(struct fixture *f)
+{
+    for (int round = 0; round < 6; round++) {
+        struct merge_replica *from = f->replicas[round % 2], *to = f->replicas[(round + 1) % 2];
+        struct merge_out out = from->out;
+
+        from->out = (struct merge_out){ 0 };
+        merge_durable(from, from->log_end);
+        for (uint32_t i = 0; i < out.message_count; i++)
+            assert_int_equal(merge_receive(to, f->now_ms, buf_slice(&out.messages[i].bytes)),
+                             ERR_OK);
+        merge_out_clear(&out);
+        free(out.messages);
+        free(out.done);
+        buf_deinit(&out.log);
+    }
+}
+
+static void refused(struct fixture *f, err e, Holdfast__V1__ErrorCode code, const char *field)
+{
+    assert_int_not_equal(e, ERR_OK);
+    assert_int_equal(f->refusal.code, code);
+    assert_non_null(f->refusal.message);
+    if (field != NULL)
+        assert_string_equal(f->refusal.field, field);
+}
+
+/* ---- tests ---- */
+
+static void a_document_is_written_read_and_deleted(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__DeleteDocumentRequest gone = HOLDFAST__V1__DELETE_DOCUMENT_REQUEST__INIT;
+
+    shows(f, 0, "prefs", NULL);
+    assert_int_equal(put(f, 0, &(struct put){ "prefs", "{\"b\":1, \"a\":[2]}", NULL, 0, NULL }),
+                     ERR_OK);
+    assert_true(f->begun.ticket != 0 && f->begun.context[0] == 'd');
+    shows(f, 0, "prefs", "{\"a\":[2],\"b\":1}");
+    gone.entity = text_lend("player:7");
+    gone.op_id = text_lend(OP "4");
+    gone.collection = text_lend("prefs");
+    gone.key = text_lend("k");
+    assert_int_equal(call(f, 0, METHOD_DELETE_DOCUMENT, &gone.base), ERR_OK);
+    shows(f, 0, "prefs", NULL);
+    assert_true(f->got->context[0] == 'd'); /* It has seen that there is none. */
+}
+
+static void
+writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"left\"", NULL, 0, NULL }), ERR_OK);
+    f->now_ms++;
+    assert_int_equal(put(f, 1, &(struct put){ "rooms", "\"right\"", NULL, 0, OP "8" }), ERR_OK);
+    exchange(f);
+    for (int member = 0; member < 2; member++) {
+        const Holdfast__V1__Document *document = get(f, member, "rooms", "");
+        assert_int_equal(document->n_siblings, 2);
+        assert_string_equal(document->json, "\"right\"");
+        assert_string_equal(document->siblings[1]->json, "\"left\"");
+    }
+    const char *context = f->got->context;
+    assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"both\"", context, 0, NULL }), ERR_OK);
+    exchange(f);
+    shows(f, 1, "rooms", "\"both\"");
+    assert_int_equal(f->got->document->n_siblings, 0);
+}
+
+static void leaves_of_both_sides_stand(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(
+        put(f, 0, &(struct put){ "settings", "{\"a\":{\"x\":1,\"y\":2}}", NULL, 0, NULL }), ERR_OK);
+    exchange(f);
+    assert_int_equal(merge(f, "settings", "{\"a\":{\"x\":7,\"y\":null},\"b/c\":true}"), ERR_OK);
+    shows(f, 0, "settings", "{\"a\":{\"x\":7},\"b/c\":true}");
+    assert_int_equal(put(f, 1, &(struct put){ "settings", "{\"z\":0}", NULL, 0, NULL }), ERR_OK);
+    exchange(f);
+    shows(f, 0, "settings", "{\"a\":{\"x\":7},\"b/c\":true,\"z\":0}");
+    shows(f, 1, "settings", "{\"a\":{\"x\":7},\"b/c\":true,\"z\":0}");
+    assert_int_equal(
+        step(f, "settings",
+             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_SET, "/a", "{\"n\":{}}", NULL }),
+        ERR_OK);
+    shows(f, 0, "settings", "{\"a\":{\"n\":{}},\"b/c\":true,\"z\":0}");
+}
+
+static void sets_and_counters_are_changed_by_steps(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(put(f, 0, &(struct put){ "tags", "[\"b\",\"a\"]", NULL, 0, NULL }), ERR_OK);
+    assert_int_equal(
+        step(f, "tags",
+             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD, "", "\"b\"", NULL }),
+        ERR_OK);
+    assert_int_equal(
+        step(f, "tags",
+             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_ADD, "", "\"c\"", OP "5" }),
+        ERR_OK);
+    shows(f, 0, "tags", "[\"a\",\"c\"]");
+    const struct step kill = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/kills", "3",
+                               OP "6" };
+    assert_int_equal(step(f, "stats", kill), ERR_OK);
+    assert_int_equal(step(f, "stats", kill), ERR_OK); /* A retry. */
+    shows(f, 0, "stats", "{\"kills\":3}");
+}
+
+static void a_last_write_is_edited_as_a_whole(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(merge(f, "prefs", "{\"a\":1,\"b\":{\"c\":2}}"), ERR_OK);
+    assert_int_equal(
+        step(f, "prefs",
+             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/b/c", "40", NULL }),
+        ERR_OK);
+    shows(f, 0, "prefs", "{\"a\":1,\"b\":{\"c\":42}}");
+}
+
+static void what_expired_is_not_shown(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 5000, NULL }), ERR_OK);
+    shows(f, 0, "prefs", "1");
+    assert_int_equal(f->got->document->expires_at_ms, NOW_MS + 5000);
+    f->now_ms += 5000;
+    shows(f, 0, "prefs", NULL);
+}
+
+static void a_context_is_of_its_document_and_of_the_cluster(void **state)
+{
+    struct fixture *f = *state;
+    char *context;
+
+    assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 0, NULL }), ERR_OK);
+    context = arena_text(&f->arena, slice_from_text(f->begun.context));
+    /* The other one has not heard of it. */
+    assert_null(get(f, 1, "prefs", context));
+    assert_int_equal(f->refusal.code, CODE(UNAVAILABLE));
+    exchange(f);
+    assert_non_null(get(f, 1, "prefs", context));
+    assert_null(get(f, 1, "tags", context));
+    assert_int_equal(f->refusal.code, CODE(INVALID_ARGUMENT));
+    size_t size = strlen(context);
+    for (size_t i = 0; i < size; i++) {
+        char stood = context[i];
+        context[i] = stood == 'A' ? 'B' : 'A';
+        assert_null(get(f, 1, "prefs", context));
+        assert_int_equal(f->refusal.code, CODE(INVALID_ARGUMENT));
+        assert_string_equal(f->refusal.field, "context");
+        context[i] = stood;
+    }
+}
+
+static void bad_input_is_refused_with_its_field(void **state)
+{
+    struct fixture *f = *state;
+    char deep[200];
+
+    memset(deep, '[', 100);
+    memset(deep + 100, ']', 99);
+    deep[199] = 0;
+    refused(f, put(f, 0, &(struct put){ "pref", "1", NULL, 0, NULL }), CODE(NOT_FOUND),
+            "collection");
+    assert_non_null(strstr(f->refusal.message, "prefs"));
+    refused(f, put(f, 0, &(struct put){ "A", "1", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
+            "collection");
+    refused(f, put(f, 0, &(struct put){ "prefs", "{", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
+            "json");
+    refused(f, put(f, 0, &(struct put){ "prefs", deep, NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
+            "json");
+    refused(f, put(f, 0, &(struct put){ "prefs", "1", "rubbish", 0, NULL }), CODE(INVALID_ARGUMENT),
+            "context");
+    refused(f, put(f, 0, &(struct put){ "prefs", "1", NULL, 999, NULL }), CODE(INVALID_ARGUMENT),
+            "ttl_ms");
+    refused(f, put(f, 0, &(struct put){ "prefs", "1", NULL, DOCUMENT_TTL_MS_MAX + 1, NULL }),
+            CODE(INVALID_ARGUMENT), "ttl_ms");
+    refused(f, put(f, 0, &(struct put){ "settings", "[]", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
+            "json");
+    refused(f, put(f, 0, &(struct put){ "tags", "[1]", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
+            "json");
+    refused(f, put(f, 0, &(struct put){ "tags", "[\"a\",\"a\"]", NULL, 0, NULL }),
+            CODE(INVALID_ARGUMENT), NULL);
+    refused(f, put(f, 0, &(struct put){ "stats", "{}", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
+            "json");
+    refused(f, merge(f, "rooms", "{}"), CODE(INVALID_ARGUMENT), "merge");
+    refused(f, merge(f, "settings", "{}"), CODE(INVALID_ARGUMENT), "merge");
+    refused(f,
+            step(f, "tags",
+                 (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "", "1", NULL }),
+            CODE(INVALID_ARGUMENT), "patch");
+    refused(
+        f,
+        step(f, "stats",
+             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/a", "1", "key:x" }),
+        CODE(INVALID_ARGUMENT), "op_id");
+    refused(f,
+            step(f, "stats",
+                 (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/a", "1",
+                                "018bcfd0-0000-7000-8000-000000000001" }),
+            CODE(OPERATION_EXPIRED), "op_id");
+}
+
+static void too_large_is_told_by_limit_and_value(void **state)
+{
+    struct fixture *f = *state;
+    char json[130];
+
+    memset(json, 'x', sizeof json);
+    json[0] = '{';
+    json[1] = '"';
+    memcpy(json + 120, "\":1}", 5);
+    refused(f, put(f, 0, &(struct put){ "settings", json, NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
+            NULL);
+    assert_non_null(strstr(f->refusal.limit, "100"));
+    assert_string_equal(f->refusal.value, "119");
+    json[70] = '"';
+    memcpy(json + 71, ":1}", 4);
+    assert_int_equal(put(f, 0, &(struct put){ "settings", json, NULL, 0, NULL }), ERR_OK);
+    refused(f, merge(f, "settings", "{\"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\":1}"),
+            CODE(CAPACITY_FULL), NULL);
+}
+
+static void a_majority_that_is_not_near_is_unavailable(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__PutDocumentRequest request = HOLDFAST__V1__PUT_DOCUMENT_REQUEST__INIT;
+
+    request.entity = text_lend("player:7");
+    request.op_id = text_lend(OP "1");
+    request.collection = text_lend("prefs");
+    request.key = text_lend("k");
+    request.json = text_lend("1");
+    request.durability = HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_MAJORITY;
+    refused(f, call(f, 0, METHOD_PUT_DOCUMENT, &request.base), CODE(UNAVAILABLE), NULL);
+    assert_true(f->refusal.retry_after_ms > 0);
+    shows(f, 0, "prefs", NULL);
+    request.durability = HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_MEMORY;
+    refused(f, call(f, 0, METHOD_PUT_DOCUMENT, &request.base), CODE(INVALID_ARGUMENT),
+            "durability");
+}
+
+static void a_list_walks_one_collection_by_prefix(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const keys[] = { "a", "ab", "ab1", "ab2", "ab3", "ac", "b" };
+    Holdfast__V1__ListDocumentsRequest list = HOLDFAST__V1__LIST_DOCUMENTS_REQUEST__INIT;
+    char seen[64] = "";
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        Holdfast__V1__PutDocumentRequest request = HOLDFAST__V1__PUT_DOCUMENT_REQUEST__INIT;
+        request.entity = text_lend("player:7");
+        request.op_id = text_lend(OP "1");
+        request.collection = text_lend("prefs");
+        request.key = text_lend(keys[i]);
+        request.json = text_lend("1");
+        assert_int_equal(call(f, 0, METHOD_PUT_DOCUMENT, &request.base), ERR_OK);
+    }
+    assert_int_equal(put(f, 0, &(struct put){ "rooms", "1", NULL, 0, NULL }), ERR_OK);
+    list.entity = text_lend("player:7");
+    list.collection = text_lend("prefs");
+    list.prefix = text_lend("ab");
+    list.page_size = 3;
+    for (int pages = 0; pages < 3; pages++) {
+        assert_int_equal(call(f, 0, METHOD_LIST_DOCUMENTS, &list.base), ERR_OK);
+        const Holdfast__V1__ListDocumentsResponse *page = (void *)arena_unpack(
+            &f->arena, &holdfast__v1__list_documents_response__descriptor, f->begun.answer);
+        for (size_t i = 0; i < page->n_documents; i++) {
+            size_t size = strlen(seen);
+            snprintf(seen + size, sizeof seen - size, "%s ", page->documents[i]->key);
+        }
+        list.cursor = page->next_cursor;
+        if (list.cursor[0] == 0)
+            break;
+    }
+    assert_string_equal(seen, "ab ab1 ab2 ab3 ");
+    list.cursor = text_lend("rubbish");
+    refused(f, call(f, 0, METHOD_LIST_DOCUMENTS, &list.base), CODE(INVALID_ARGUMENT), "cursor");
+    list.cursor = text_lend("");
+    list.page_size = 101;
+    refused(f, call(f, 0, METHOD_LIST_DOCUMENTS, &list.base), CODE(INVALID_ARGUMENT), "page_size");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_document_is_written_read_and_deleted),
+        TEST(writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both),
+        TEST(leaves_of_both_sides_stand),
+        TEST(sets_and_counters_are_changed_by_steps),
+        TEST(a_last_write_is_edited_as_a_whole),
+        TEST(what_expired_is_not_shown),
+        TEST(a_context_is_of_its_document_and_of_the_cluster),
+        TEST(bad_input_is_refused_with_its_field),
+        TEST(too_large_is_told_by_limit_and_value),
+        TEST(a_majority_that_is_not_near_is_unavailable),
+        TEST(a_list_walks_one_collection_by_prefix),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

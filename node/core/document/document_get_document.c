@@ -1,0 +1,56 @@
+#include "node/core/document/call.h"
+#include "node/core/mergeable/read.h"
+
+/* A majority has what the context has seen, where it was acknowledged by one; a read of it brings
+ * that here. */
+static err ask_majority(struct document_context *context, const struct document_place *place,
+                        struct document_begun *ret_begun)
+{
+    struct merge_refusal refusal = { .field = "majority" };
+    err e = merge_read_majority(context->replica, context->now_ms, place->key, &ret_begun->ticket);
+
+    if (e == ERR_FULL)
+        refusal = (struct merge_refusal){ .field = "pending", .limit = MERGE_PENDING_MAX };
+    return e == ERR_OK ? e : document_refuse(context, e, &refusal);
+}
+
+static err read_here(struct document_context *context, const struct document_place *place,
+                     struct slice request, struct document_begun *ret_begun)
+{
+    struct merge_refusal refusal = { .field = "token" };
+    struct merge_record record;
+    err e = merge_read(context->replica, place->key, place->token, &record);
+
+    if (e == ERR_UNAVAILABLE && context->replica->syncing)
+        refusal.field = "syncing";
+    if (e != ERR_OK)
+        return document_refuse(context, e, &refusal);
+    e = document_told(context, request, &record, &ret_begun->answer);
+    merge_record_deinit(&record);
+    return e;
+}
+
+static err begin(struct document_context *context, struct slice bytes,
+                 struct document_begun *ret_begun)
+{
+    const Holdfast__V1__GetDocumentRequest *request =
+        document_unpack(context, &holdfast__v1__get_document_request__descriptor, bytes);
+    struct document_place place;
+
+    if (request == NULL)
+        return ERR_INVALID;
+    err e = document_find(
+        context, &(struct document_name){ request->entity, request->collection, request->key },
+        request->context, &place);
+
+    if (e != ERR_OK)
+        return e;
+    if (request->consistency == HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_MAJORITY)
+        e = ask_majority(context, &place, ret_begun);
+    else
+        e = read_here(context, &place, bytes, ret_begun);
+    merge_key_unref(place.key);
+    return e;
+}
+
+const struct document_method document_get_document_method = { begin };

@@ -1,0 +1,25 @@
+#include "node/core/document/methods.h"
+
+#include "idl/method.h"
+
+extern const struct document_method document_put_document_method, document_get_document_method,
+    document_delete_document_method, document_update_document_method,
+    document_list_documents_method;
+
+const struct document_method *document_method_find(uint32_t method)
+{
+    switch (method) {
+    case METHOD_PUT_DOCUMENT:
+        return &document_put_document_method;
+    case METHOD_GET_DOCUMENT:
+        return &document_get_document_method;
+    case METHOD_DELETE_DOCUMENT:
+        return &document_delete_document_method;
+    case METHOD_UPDATE_DOCUMENT:
+        return &document_update_document_method;
+    case METHOD_LIST_DOCUMENTS:
+        return &document_list_documents_method;
+    default:
+        return NULL;
+    }
+}

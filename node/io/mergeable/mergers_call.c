@@ -1,0 +1,56 @@
+/* The calls of DocumentService at this member. */
+#include <string.h>
+
+#include "node/io/mergeable/mergers_internal.h"
+#include "runtime/base/check.h"
+
+/* Before what the core has put out is carried out: its answer may be among that. */
+static void wait_for(struct merger *merger, const struct mergers_request *request,
+                     const struct document_begun *begun)
+{
+    struct waiting_call *call = mem_zalloc(sizeof *call);
+
+    call->id = request->call;
+    call->ticket = begun->ticket;
+    call->is_read = begun->context == NULL;
+    if (call->is_read) {
+        buf_append(&call->request, request->bytes.data, request->bytes.size);
+    } else {
+        call->context = strdup(begun->context);
+        CHECK(call->context != NULL);
+    }
+    call->next = merger->calls;
+    merger->calls = call;
+}
+
+err mergers_call(struct mergers *mergers, const struct mergers_request *request)
+{
+    const struct document_method *method = document_method_find(request->method);
+    struct refusal refusal = { 0 };
+    struct document_begun begun = { 0 };
+
+    CHECK(method != NULL && request->shard < mergers->options.shard_count);
+    if (mergers->stopping || !mergers_is_member(mergers, request->shard))
+        return ERR_NOT_FOUND;
+    if (mergers_disk_is_behind(mergers))
+        return ERR_FULL;
+    arena_reset(&mergers->arena);
+    mergers->calls++;
+    if (!mergers->has_secret) {
+        mergers_refuse_unavailable(mergers, request->call,
+                                   "this member has not read its secret yet");
+        return ERR_OK;
+    }
+    CHECK(mergers_need(mergers, request->shard) != NULL);
+    struct document_context context = mergers_context(mergers, request->shard, &refusal);
+    err e = method->begin(&context, request->bytes, &begun);
+
+    if (e == ERR_OK && begun.ticket != 0)
+        wait_for(&mergers->shards[request->shard], request, &begun);
+    else if (e == ERR_OK)
+        mergers_answer(mergers, request->call, REPLY_OK, begun.answer);
+    else
+        mergers_refuse(mergers, request->call, &refusal);
+    mergers_drain(mergers, request->shard);
+    return ERR_OK;
+}

@@ -1,0 +1,143 @@
+/* Inside of mergers.h: shared by the mergers*.c files alone. */
+#ifndef NODE_IO_MERGEABLE_MERGERS_INTERNAL_H
+#define NODE_IO_MERGEABLE_MERGERS_INTERNAL_H
+
+#include <uv.h>
+
+#include "node/core/document/methods.h"
+#include "node/core/mergeable/replica.h"
+#include "node/io/mergeable/mergers.h"
+#include "node/store/merge_db.h"
+#include "runtime/base/arena.h"
+#include "runtime/crypto/hmac.h"
+
+/* What waits for the disk; beyond it members' messages are lost and writes are refused. */
+#define BATCH_BYTES_MAX (32u * 1024u * 1024u)
+#define HELD_MAX        4096u
+#define HELD_BYTES_MAX  (16u * 1024u * 1024u)
+/* Of the documents of one shard: new ones are refused beyond. */
+#define SHARD_BYTES_MAX (64u * 1024u * 1024u)
+
+/* A message that waits for the log. */
+struct held {
+    uint64_t to, after_log;
+    struct buf bytes;
+};
+
+/* What the database has of a row, by its bytes' hash: a checkpoint writes what differs. */
+struct row_written {
+    struct merge_key *key; /* A reference. */
+    uint64_t hash;
+};
+
+/* A call that waits for its durability, or for a majority. */
+struct waiting_call {
+    struct waiting_call *next;
+    uint64_t id, ticket;
+    bool is_read;
+    char *context;      /* Of a write's answer. */
+    struct buf request; /* Of a read. */
+};
+
+/* One shard. */
+struct merger {
+    struct merge_replica *replica; /* NULL: none is needed here. */
+    uint32_t life;                 /* Counts them. */
+    bool started;                  /* It knows its members. */
+    bool whole;                    /* What was read of the disk is all that it ever acknowledged. */
+    bool known;                    /* `record` is there. */
+    struct rep_record record;
+    struct merge_members members;              /* As the replica was told; on disk, too. */
+    uint64_t given_up_ms[MERGE_DEPARTING_MAX]; /* By place in departing: when it is forgotten. */
+    uint64_t boot;
+    uint64_t log_base; /* The number of the record before this process's first. */
+    uint64_t taken;    /* Records of it that were handed to a batch. */
+    size_t log_bytes;  /* Since the last checkpoint. */
+    uint64_t checkpoint_ms;
+    uint32_t written_count;
+    struct row_written *written; /* By key. */
+    uint32_t held_count, held_capacity;
+    size_t held_bytes;
+    struct held *held;
+    struct waiting_call *calls;
+    uint64_t looked_ms; /* At what the following say: */
+    uint64_t records[MERGE_POLICY_COUNT], siblings, record_bytes;
+    uint64_t apart_since_ms; /* 0: the members are equal. */
+    struct merge_key *swept; /* The sweep has come up to here. */
+};
+
+struct disk_part {
+    uint32_t shard;
+    uint32_t life;     /* Of the replica: another one since then has another log. */
+    uint64_t position; /* Of its log, durable with the batch. */
+};
+
+/* One batch on its way to the disk. */
+struct disk_job {
+    uv_work_t work;
+    struct mergers *mergers;
+    struct merge_batch *batch;
+    uint32_t count;
+    struct disk_part *parts; /* Whose records are in it. */
+    uint64_t took_ns;
+    struct merge_db *db; /* Where it goes; the pool makes it if there is none. */
+    bool open;
+};
+
+struct mergers {
+    struct mergers_options options;
+    /* mergers_drain: what is durable comes back by it. */
+    void (*drain)(struct mergers *mergers, uint32_t shard);
+    struct merger *shards;
+    struct document_rules rules;
+    struct hmac_key secret;
+    bool has_secret;
+    struct merge_db *db;      /* NULL: none was needed yet. */
+    struct merge_batch *next; /* Gathers while `job` is on its way. */
+    bool *in_next;            /* By shard. */
+    struct disk_job job;
+    struct loop_hook hook; /* Starts the job. */
+    struct loop_timer timer;
+    struct arena arena;
+    uint32_t replicas;
+    uint64_t repair_bytes, messages_dropped, calls, disk_ns;
+    bool stopping;
+};
+
+/* mergers_shards.c */
+/* Takes away what a call of the core has put out, and carries it out. */
+void mergers_drain(struct mergers *mergers, uint32_t shard);
+bool mergers_is_member(const struct mergers *mergers, uint32_t shard);
+/* The replica, made if it was not needed before. NULL: this node is no member, or the shard's
+ * record is not known. */
+struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard);
+
+/* mergers_options.c */
+struct merge_options mergers_options_of(struct mergers *mergers, uint32_t shard);
+
+/* mergers_disk.c */
+NODISCARD err mergers_disk_open(struct mergers *mergers, char ret_text[MERGERS_TEXT_BYTES]);
+void mergers_disk_close(struct mergers *mergers);
+/* The shard's part of the next batch; it leaves at the end of this round. */
+struct merge_batch *mergers_disk_batch(struct mergers *mergers, uint32_t shard);
+void mergers_disk_members(struct mergers *mergers, uint32_t shard);
+/* All of the replica as it is now; the log so far is not needed any more. */
+void mergers_disk_checkpoint(struct mergers *mergers, uint32_t shard);
+/* Nothing of the shard is kept. */
+void mergers_disk_drop(struct mergers *mergers, uint32_t shard);
+bool mergers_disk_is_behind(const struct mergers *mergers);
+/* Forgets what is known of the shard's rows on disk. */
+void mergers_disk_forget(struct merger *merger);
+void mergers_disk_run(void *user);
+
+/* mergers_answer.c */
+struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
+                                        struct refusal *refusal);
+void mergers_answer(struct mergers *mergers, uint64_t call, enum reply_status status,
+                    struct slice body);
+void mergers_refuse(struct mergers *mergers, uint64_t call, const struct refusal *refusal);
+void mergers_refuse_unavailable(struct mergers *mergers, uint64_t call, const char *message);
+void mergers_call_done(struct mergers *mergers, uint32_t shard, const struct merge_done *done);
+void mergers_call_drop_all(struct merger *merger);
+
+#endif

@@ -1,0 +1,409 @@
+/*
+ * Three members in one process, each with a disk of its own, and a network that may be cut: what is
+ * acknowledged is there after restarts, damage, cuts and changes of members.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "holdfast/internal/v1/definition.pb-c.h"
+#include "holdfast/v1/document.pb-c.h"
+#include "idl/error_code.h"
+#include "idl/method.h"
+#include "node/io/mergeable/mergers.h"
+#include "node/store/merge_db.h"
+#include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
+
+#define MEMBERS     4u /* Three of a shard, and one that takes a place. */
+#define SHARD       1u
+#define PATIENCE_MS 20000u
+
+struct world;
+
+struct member {
+    struct world *world;
+    uint64_t id;
+    char directory[TEST_DIRECTORY_BYTES + 32];
+    struct mergers *mergers; /* NULL: it is down. */
+};
+
+/* The answer to the last call. */
+struct answered {
+    bool is_there;
+    enum reply_status status;
+    struct buf body;
+};
+
+struct message {
+    struct message *next;
+    uint64_t from, to;
+    struct buf bytes;
+};
+
+struct world {
+    struct loop *loop;
+    char directory[TEST_DIRECTORY_BYTES];
+    struct member members[MEMBERS];
+    struct message *first, **last; /* On their way. */
+    struct loop_hook hook;
+    uint64_t cut; /* Whom no message reaches, and none leaves. */
+    uint64_t boot;
+    uint64_t ops;
+    struct rep_record record;
+    struct answered answered;
+};
+
+static void ignore(void *sink, enum log_level level, const char *event,
+                   const struct log_field *fields)
+{
+    (void)sink;
+    (void)level;
+    (void)event;
+    (void)fields;
+}
+static const struct log quiet = { .write = ignore };
+
+/* ---- the network ---- */
+
+static void on_send(void *user, uint64_t replica, struct slice bytes)
+{
+    struct member *member = user;
+    struct world *w = member->world;
+    struct message *message = mem_zalloc(sizeof *message);
+
+    message->from = member->id;
+    message->to = replica;
+    buf_append(&message->bytes, bytes.data, bytes.size);
+    *w->last = message;
+    w->last = &message->next;
+    loop_hook_arm(&w->hook);
+}
+
+static void deliver(void *user)
+{
+    struct world *w = user;
+    struct message *list = w->first;
+
+    w->first = NULL;
+    w->last = &w->first;
+    while (list != NULL) {
+        struct message *message = list;
+        struct member *to = &w->members[message->to - 1];
+
+        list = message->next;
+        if (to->mergers != NULL && message->from != w->cut && message->to != w->cut)
+            assert_int_equal(
+                mergers_message(to->mergers, message->from, buf_slice(&message->bytes)), ERR_OK);
+        buf_deinit(&message->bytes);
+        free(message);
+    }
+}
+
+/* ---- members ---- */
+
+static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
+{
+    struct answered *answered = &((struct member *)user)->world->answered;
+
+    assert_int_equal(call, 7);
+    answered->is_there = true;
+    answered->status = reply->status;
+    buf_clear(&answered->body);
+    buf_append(&answered->body, body.data, body.size);
+}
+
+static void define(struct mergers *mergers)
+{
+    Holdfast__Internal__V1__DefinitionVersion version =
+        HOLDFAST__INTERNAL__V1__DEFINITION_VERSION__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__DocumentsBody documents = HOLDFAST__V1__DOCUMENTS_BODY__INIT;
+    uint8_t bytes[256];
+
+    documents.policy = HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_VECTOR;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS;
+    body.documents = &documents;
+    version.number = 1;
+    version.version = 1;
+    version.name = text_lend("rooms");
+    version.body = &body;
+    size_t size = protobuf_c_message_pack(&version.base, bytes);
+    mergers_definition(mergers, (struct slice){ bytes, size });
+}
+
+static void start(struct world *w, uint32_t place)
+{
+    static const uint8_t secret[MERGERS_SECRET_BYTES] = { 9 };
+    struct member *member = &w->members[place];
+    char text[MERGERS_TEXT_BYTES] = "";
+
+    if (mergers_new(&(struct mergers_options){ .loop = w->loop,
+                                               .log = &quiet,
+                                               .directory = member->directory,
+                                               .self = member->id,
+                                               .boot = ++w->boot,
+                                               .shard_count = 3,
+                                               .send = on_send,
+                                               .answer = on_answer,
+                                               .user = member },
+                    &member->mergers, text) != ERR_OK)
+        fail_msg("%s", text);
+    define(member->mergers);
+    mergers_secret(member->mergers, secret);
+    mergers_record(member->mergers, SHARD, &w->record);
+}
+
+static void stop(struct world *w, uint32_t place)
+{
+    mergers_free(w->members[place].mergers);
+    w->members[place].mergers = NULL;
+}
+
+static void tell_all(struct world *w)
+{
+    w->record.membership.config++;
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        if (w->members[i].mergers != NULL)
+            mergers_record(w->members[i].mergers, SHARD, &w->record);
+    }
+}
+
+static int setup(void **state)
+{
+    struct world *w = mem_zalloc(sizeof *w);
+
+    assert_int_equal(loop_new(&w->loop), ERR_OK);
+    test_directory_make("mergers", w->directory);
+    w->last = &w->first;
+    loop_hook_init(&w->hook, w->loop, deliver, w);
+    w->record = (struct rep_record){
+        .generation = 1,
+        .epoch = 1,
+        .owner = 1,
+        .membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } },
+    };
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        struct member *member = &w->members[i];
+        member->world = w;
+        member->id = i + 1;
+        snprintf(member->directory, sizeof member->directory, "%s/%u", w->directory, i + 1);
+        start(w, i);
+    }
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        stop(w, i);
+    deliver(w);
+    loop_hook_disarm(&w->hook);
+    loop_free(w->loop);
+    test_directory_remove(w->directory);
+    buf_deinit(&w->answered.body);
+    free(w);
+    return 0;
+}
+
+/* ---- calls ---- */
+
+static bool has_answer(void *user)
+{
+    return ((struct world *)user)->answered.is_there;
+}
+
+static enum reply_status call(struct world *w, uint32_t place, uint32_t method,
+                              const ProtobufCMessage *message)
+{
+    uint8_t bytes[1024];
+    size_t size = protobuf_c_message_pack(message, bytes);
+
+    w->answered.is_there = false;
+    err e =
+        mergers_call(w->members[place].mergers,
+                     &(struct mergers_request){
+                         .shard = SHARD, .method = method, .call = 7, .bytes = { bytes, size } });
+    if (e == ERR_NOT_FOUND)
+        return REPLY_NOT_OWNER;
+    assert_int_equal(e, ERR_OK);
+    if (!loop_run_until(w->loop, has_answer, w, PATIENCE_MS))
+        fail_msg("no answer in time");
+    return w->answered.status;
+}
+
+static enum reply_status put(struct world *w, uint32_t place, const char *key, const char *json)
+{
+    Holdfast__V1__PutDocumentRequest request = HOLDFAST__V1__PUT_DOCUMENT_REQUEST__INIT;
+    char op_id[40];
+
+    snprintf(op_id, sizeof op_id, "key:%llu", (unsigned long long)++w->ops);
+    request.entity = text_lend("player:7");
+    request.op_id = op_id;
+    request.collection = text_lend("rooms");
+    request.key = text_lend(key);
+    request.json = text_lend(json);
+    return call(w, place, METHOD_PUT_DOCUMENT, &request.base);
+}
+
+/* How many siblings there are of it; 0: there is none. */
+static size_t count(struct world *w, uint32_t place, const char *key,
+                    Holdfast__V1__DocumentConsistency consistency)
+{
+    Holdfast__V1__GetDocumentRequest request = HOLDFAST__V1__GET_DOCUMENT_REQUEST__INIT;
+    size_t found = 0;
+
+    request.entity = text_lend("player:7");
+    request.collection = text_lend("rooms");
+    request.key = text_lend(key);
+    request.consistency = consistency;
+    if (call(w, place, METHOD_GET_DOCUMENT, &request.base) != REPLY_OK)
+        return 0;
+    Holdfast__V1__GetDocumentResponse *response = holdfast__v1__get_document_response__unpack(
+        NULL, w->answered.body.size, w->answered.body.data);
+    if (response->document != NULL)
+        found = response->document->n_siblings > 0 ? response->document->n_siblings : 1;
+    holdfast__v1__get_document_response__free_unpacked(response, NULL);
+    return found;
+}
+
+static void eventually(struct world *w, uint32_t place, const char *key, size_t wanted)
+{
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+
+    while (count(w, place, key, HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_ANY) !=
+           wanted) {
+        if (loop_now_ms(w->loop) > end_ms)
+            fail_msg("member %u never had %zu of %s", place + 1, wanted, key);
+        w->answered.is_there = false;
+        (void)loop_run_until(w->loop, has_answer, w, 50);
+    }
+}
+
+/* ---- tests ---- */
+
+static void what_needs_no_documents_pays_nothing(void **state)
+{
+    struct world *w = *state;
+    struct mergers_stats stats;
+
+    mergers_stats_get(w->members[0].mergers, &stats);
+    assert_int_equal(stats.replicas, 0);
+    stop(w, 0);
+    assert_false(merge_db_exists(w->members[0].directory));
+}
+
+static void a_write_is_everywhere_and_survives_a_restart_of_all(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    eventually(w, 1, "a", 1);
+    eventually(w, 2, "a", 1);
+    assert_int_equal(put(w, 3, "a", "1"), REPLY_NOT_OWNER);
+    for (uint32_t i = 0; i < 3; i++)
+        stop(w, i);
+    for (uint32_t i = 0; i < 3; i++)
+        start(w, i);
+    eventually(w, 2, "a", 1);
+    assert_int_equal(count(w, 0, "a", HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_ANY),
+                     1);
+}
+
+static void both_sides_of_a_cut_write_and_all_come_to_be_equal(void **state)
+{
+    struct world *w = *state;
+    struct mergers_stats stats;
+
+    assert_int_equal(put(w, 0, "other", "0"), REPLY_OK);
+    eventually(w, 2, "other", 1);
+    w->cut = 3;
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    assert_int_equal(put(w, 2, "a", "2"), REPLY_OK);
+    stop(w, 2); /* What it alone has is on its disk. */
+    start(w, 2);
+    assert_int_equal(count(w, 2, "a", HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_ANY),
+                     1);
+    w->cut = 0;
+    for (uint32_t i = 0; i < 3; i++)
+        eventually(w, i, "a", 2);
+    mergers_stats_get(w->members[0].mergers, &stats);
+    assert_true(stats.repair_bytes > 0);
+}
+
+static void a_database_that_is_damaged_is_filled_from_the_others(void **state)
+{
+    struct world *w = *state;
+    char path[TEST_DIRECTORY_BYTES + 64];
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    eventually(w, 1, "a", 1);
+    stop(w, 1);
+    snprintf(path, sizeof path, "%s/CURRENT", w->members[1].directory);
+    FILE *file = fopen(path, "w");
+    fputs("MANIFEST-999999\n", file);
+    fclose(file);
+    start(w, 1);
+    eventually(w, 1, "a", 1);
+    assert_int_equal(
+        count(w, 1, "a", HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_MAJORITY), 1);
+}
+
+static void a_removed_member_gives_what_it_alone_has_and_then_holds_nothing(void **state)
+{
+    struct world *w = *state;
+    struct mergers_stats stats;
+
+    assert_int_equal(put(w, 0, "b", "1"), REPLY_OK);
+    eventually(w, 2, "b", 1);
+    w->cut = 3;
+    assert_int_equal(put(w, 2, "a", "1"), REPLY_OK);
+    w->record.membership.new_count = 3;
+    memcpy(w->record.membership.new_members, (uint64_t[]){ 1, 2, 4 }, 3 * sizeof(uint64_t));
+    tell_all(w);
+    w->record.membership = (struct membership){ .config = w->record.membership.config,
+                                                .count = 3,
+                                                .members = { 1, 2, 4 } };
+    tell_all(w);
+    stop(w, 2);
+    start(w, 2);
+    w->cut = 0;
+    eventually(w, 3, "a", 1);
+    eventually(w, 0, "a", 1);
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+    do {
+        mergers_stats_get(w->members[2].mergers, &stats);
+        uint32_t replicas = stats.replicas;
+        mergers_stats_get(w->members[0].mergers, &stats);
+        if (replicas == 0 && stats.departing == 0)
+            return;
+        w->answered.is_there = false;
+        (void)loop_run_until(w->loop, has_answer, w, 50);
+    } while (loop_now_ms(w->loop) < end_ms);
+    fail_msg("the removed member keeps its replica");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_needs_no_documents_pays_nothing),
+        TEST(a_write_is_everywhere_and_survives_a_restart_of_all),
+        TEST(both_sides_of_a_cut_write_and_all_come_to_be_equal),
+        TEST(a_database_that_is_damaged_is_filled_from_the_others),
+        TEST(a_removed_member_gives_what_it_alone_has_and_then_holds_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
