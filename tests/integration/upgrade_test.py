@@ -12,7 +12,7 @@ from cluster import SANITIZED, Cluster, ClusterTest, wait_for
 from load import Load
 
 SHARDS = 8
-OLD, NEW = 9, 10  # APPLY_VERSION of node/core/apply/apply.h, and the one after it.
+OLD, NEW = 10, 11  # APPLY_VERSION of node/core/apply/apply.h, and the one after it.
 
 
 @unittest.skipUnless(SANITIZED or os.environ.get("HOLDFAST_DEBUG_INJECT"),

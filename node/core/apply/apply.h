@@ -28,8 +28,10 @@
  * 9: counts of targets are computed again while they change, and an entry may change several; edges
  * are flagged; there are consumers of events; a shard counts the events that it has trimmed; a
  * player's edges and additions can be erased; what a player added knows in which hours.
+ * 10: the floor passes operations that are PENDING, whose rows are told below it; a restore brings
+ * the backup's floor.
  */
-#define APPLY_VERSION 9u
+#define APPLY_VERSION 10u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms
  * (UPGRADING.md). Every START of this program says at least this. */
 #define APPLY_VERSION_FLOOR 4u

@@ -6,7 +6,7 @@
 
 /* For tests of upgrades alone: stands for a program that knows one apply version more. */
 #ifdef HOLDFAST_DEBUG_INJECT
-#define NODE_DEBUG_CONFIG(X) X(apply_version_max, U32, "9", 9, 10, "", "greatest apply version")
+#define NODE_DEBUG_CONFIG(X) X(apply_version_max, U32, "10", 10, 11, "", "greatest apply version")
 #else
 #define NODE_DEBUG_CONFIG(X)
 #endif
