@@ -385,8 +385,7 @@ static void outcomes_of_a_long_window_are_told(void **state)
     back_up_again(w);
     fixture_policy(&w->f, 7 * DAY_MS, 0);
     restore(w);
-    assert_int_equal(applier_meta(w->f.applier)->floor_ms,
-                     applier_meta(w->old.applier)->floor_ms);
+    assert_int_equal(applier_meta(w->f.applier)->floor_ms, applier_meta(w->old.applier)->floor_ms);
     assert_int_equal(fixture_operation(&w->f, "bob", w->receipt)->state, OPERATION(COMMITTED));
     (void)fixture_pass(&w->f, DAY_MS);
     assert_int_equal(fixture_operation(&w->f, "bob", w->receipt)->state, OPERATION(COMMITTED));

@@ -115,9 +115,9 @@ static bool look_at(void *user, struct slice key, struct slice value)
 
 /*
  * A full page leaves the floor at the last row it looked at, and says where to go on. What stays at
- * or below the floor is known by its row: operations that are PENDING, those that were settled late,
- * and in the last millisecond those that were not looked at. Ids without a row are refused there
- * from here on.
+ * or below the floor is known by its row: operations that are PENDING, those that were settled
+ * late, and in the last millisecond those that were not looked at. Ids without a row are refused
+ * there from here on.
  */
 static err forget_page(struct apply_context *context, const prune_request *request,
                        prune_response *response)

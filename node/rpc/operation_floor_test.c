@@ -1,6 +1,6 @@
 /*
- * What the floor of op_ids means to operations that are PENDING for long: it passes them, their rows
- * are told below it, and what was settled late goes in the end (operation_floor.h).
+ * What the floor of op_ids means to operations that are PENDING for long: it passes them, their
+ * rows are told below it, and what was settled late goes in the end (operation_floor.h).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -78,7 +78,8 @@ static void op_repeated(struct change *c, const struct op_model *op)
 }
 
 /* An id so old that nothing is remembered of it, or would be for long. What is PENDING is never
- * forgotten; of what is decided the shard may know for a while below the floor, and then tells it. */
+ * forgotten; of what is decided the shard may know for a while below the floor, and then tells it.
+ */
 static bool is_too_old(const struct change *c, const struct op_model *op)
 {
     uint64_t window_ms = applier_meta(c->shard->applier)->policy.operation_window_ms;
@@ -86,8 +87,8 @@ static bool is_too_old(const struct change *c, const struct op_model *op)
     if (op->ms > c->shard->floor_ms)
         return op->state == OP_NONE && op->ms != UINT64_MAX &&
                op->ms + window_ms < c->entry->owner_ms;
-    return op->state == OP_NONE || (op->state != OP_PENDING && !c->outcome->duplicate &&
-                                    floor_refuses(c));
+    return op->state == OP_NONE ||
+           (op->state != OP_PENDING && !c->outcome->duplicate && floor_refuses(c));
 }
 
 /* A transfer to another shard: debited, and pending until it is decided there. */

@@ -1,5 +1,5 @@
-/* What a shard keeps of operations, and what it may forget: held against the rows of the oracle's own
- * replica. Part of the model. */
+/* What a shard keeps of operations, and what it may forget: held against the rows of the oracle's
+ * own replica. Part of the model. */
 #include <inttypes.h>
 
 #include "idl/error_code.h"
@@ -30,8 +30,7 @@ static bool count_row(void *context, struct slice key, struct slice value)
 
     (void)key;
     kept->rows++;
-    kept->pending +=
-        outcome_row_decode(value, &row) == ERR_OK && row.state == OUTCOME_ROW_PENDING;
+    kept->pending += outcome_row_decode(value, &row) == ERR_OK && row.state == OUTCOME_ROW_PENDING;
     return true;
 }
 

@@ -8,9 +8,9 @@
 #include "node/core/handler/handler.h"
 #include "node/core/rows/row_key.h"
 
-#define PRUNE_ROWS_MAX          512u
-#define RESTORING_RETRY_MS      1000u
-#define PRUNE_EVERY_MS          60000u
+#define PRUNE_ROWS_MAX     512u
+#define RESTORING_RETRY_MS 1000u
+#define PRUNE_EVERY_MS     60000u
 /* How often outcomes below the floor are looked for, which were settled late. */
 #define SWEEP_EVERY_MS          (15u * 60u * 1000u)
 #define TRIM_ROWS_MAX           512u
@@ -33,12 +33,12 @@ struct applier {
     struct auditor auditor;
     struct member_state members;
     int64_t pulled_ms;
-    uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
-    uint64_t sweep_next_ms; /* When to do so from the first row on; 0: at once. */
+    uint64_t prune_next_ms;     /* When to look for operations to forget; 0: at once. */
+    uint64_t sweep_next_ms;     /* When to do so from the first row on; 0: at once. */
     struct row_key prune_after; /* Where the next page begins; empty: it is a first one. */
-    uint64_t trim_next_ms;  /* When to look for events to remove; 0: at once. */
-    uint32_t erasure_rows;  /* That one entry of an erasure deals with. */
-    uint64_t keys_from_ms;  /* No `key:` id that is kept was decided earlier; 0: not known. */
+    uint64_t trim_next_ms;      /* When to look for events to remove; 0: at once. */
+    uint32_t erasure_rows;      /* That one entry of an erasure deals with. */
+    uint64_t keys_from_ms;      /* No `key:` id that is kept was decided earlier; 0: not known. */
 };
 
 /* Notes what a PRUNE has left, for the owner's next one. */

@@ -32,8 +32,7 @@ static void keep_expired(const struct apply_context *context, uint64_t ended_ms,
 void operation_floor_keep(const struct apply_context *context, uint64_t window_ms)
 {
     /* A shard that holds nothing yet has told of no id. */
-    bool serves =
-        context->meta->use.kind == USE_SERVING || context->version < FLOOR_APPLY_VERSION;
+    bool serves = context->meta->use.kind == USE_SERVING || context->version < FLOOR_APPLY_VERSION;
 
     if (serves)
         keep_expired(context, context->meta->policy.operation_window_ms, window_ms);

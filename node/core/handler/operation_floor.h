@@ -3,9 +3,9 @@
  * it, and what that means for an id. DESIGN section 6, docs/operations.md.
  *
  * The rule, in all places: an id at or below the floor is OPERATION_EXPIRED if no row stands under
- * it, and only then. So the floor may pass an operation that is PENDING: its row stands, its retries
- * read it, it can be sealed, and it is settled as any other. The floor never goes back. A row is
- * removed only at or below a floor that stands from the same entry on.
+ * it, and only then. So the floor may pass an operation that is PENDING: its row stands, its
+ * retries read it, it can be sealed, and it is settled as any other. The floor never goes back. A
+ * row is removed only at or below a floor that stands from the same entry on.
  */
 #ifndef NODE_CORE_HANDLER_OPERATION_FLOOR_H
 #define NODE_CORE_HANDLER_OPERATION_FLOOR_H
@@ -37,8 +37,8 @@ void operation_floor_take_over(const struct apply_context *context, const struct
 
 /*
  * Whether PRUNE may remove this outcome of an id at or below its floor. Not while it is PENDING:
- * what became of it must still be learned. Nor if it was decided after `decided_ms`, for the callers
- * who waited for that. A row that cannot be read goes when its time has come.
+ * what became of it must still be learned. Nor if it was decided after `decided_ms`, for the
+ * callers who waited for that. A row that cannot be read goes when its time has come.
  */
 bool operation_floor_lets_go(struct slice value, uint64_t decided_ms);
 

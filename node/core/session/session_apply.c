@@ -108,8 +108,8 @@ void claim_clear(struct apply_context *context)
     timer_follow(context);
 }
 
-/* A row of before FLOOR_APPLY_VERSION may be gone below the floor, and the answer is EXPIRED; so may
- * one that was damaged. */
+/* A row of before FLOOR_APPLY_VERSION may be gone below the floor, and the answer is EXPIRED; so
+ * may one that was damaged. */
 static bool outcome_stands(struct apply_context *context, const struct op_id *id)
 {
     struct outcome_row row;

@@ -67,7 +67,8 @@ static bool is_past_floor(const struct desk *d, const struct id *id)
 /* A `key:` whose day is over stands for nothing; not while it is pending. */
 static bool is_over(const struct desk *d, const struct id *id)
 {
-    return id->key && id->state != OPERATION(PENDING) && id->state != OPERATION(UNKNOWN) && d->f->now_ms > id->decided_ms + DAY_MS;
+    return id->key && id->state != OPERATION(PENDING) && id->state != OPERATION(UNKNOWN) &&
+           d->f->now_ms > id->decided_ms + DAY_MS;
 }
 
 static Holdfast__V1__OperationState state_of(const struct desk *d, const struct id *id)
@@ -120,8 +121,8 @@ static const void *spend(struct desk *d, const struct id *id, int64_t gold, uint
 static void refused(struct desk *d, const void *told, Holdfast__V1__ErrorCode code)
 {
     PROMISE(d->sim, told == NULL && d->f->error != NULL, "what has to be refused is done");
-    PROMISE(d->sim, d->f->error->code == code, "refused with %d, not %d: %s", (int)d->f->error->code,
-            (int)code, d->f->error->message);
+    PROMISE(d->sim, d->f->error->code == code, "refused with %d, not %d: %s",
+            (int)d->f->error->code, (int)code, d->f->error->message);
     d->sim->counts.ids_turned_down++;
 }
 
