@@ -288,8 +288,8 @@ static void what_was_refused_is_not_tried_again_below_the_floor(void **state)
     assert_int_equal(fixture_balance(w->f, w->ann, "gold"), 9100);
 }
 
-/* What replicas of before would do with the same log, whoever made it: the floor stops at the
- * first that is PENDING; but a longer window passes it, and a retry is refused. */
+/* What replicas of before do with the same log: the floor stops at the first that is PENDING; but a
+ * longer window passes it, and a retry is refused. */
 static void replicas_of_before_stop_at_it(void **state)
 {
     struct world *w = *state;
