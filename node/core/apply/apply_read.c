@@ -240,7 +240,8 @@ static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_requ
     const struct policy *policy = &meta->policy;
     bool crowded = meta->operation_count > policy->operations_max;
     uint64_t window_ms = crowded ? OPERATION_WINDOW_MS_MIN : policy->operation_window_ms;
-    bool by_pages = meta->apply_version >= FLOOR_APPLY_VERSION;
+    bool by_pages =
+        meta->apply_version >= FLOOR_APPLY_VERSION && applier->version_max >= FLOOR_APPLY_VERSION;
     struct row_key after = applier->prune_after;
 
     if (unix_ms < applier->prune_next_ms && !crowded)
