@@ -40,6 +40,9 @@
 #define LIMIT_SESSIONS_RENEWED      1000u
 #define LIMIT_CONSUMER_NAME_BYTES   64u
 #define LIMIT_CONSUMERS             64u
+#define LIMIT_METADATA_TITLE_BYTES  256u
+#define LIMIT_METADATA_URL_BYTES    1024u
+#define LIMIT_METADATA_MORE_BYTES   1024u
 #define LIMIT_DEADLINE_MS           60000u
 #define LIMIT_REQUEST_BYTES         (1024u * 1024u)
 
@@ -78,6 +81,9 @@
     X(SESSIONS_RENEWED,      "sessions_renewed",      "sessions in one RenewSessions") \
     X(CONSUMER_NAME_BYTES,   "consumer_name_bytes",   "the name of a consumer of events") \
     X(CONSUMERS,             "consumers",             "consumers of events in one shard") \
+    X(METADATA_TITLE_BYTES,  "metadata_title_bytes",  "the title of a target") \
+    X(METADATA_URL_BYTES,    "metadata_url_bytes",    "the thumbnail_url of a target") \
+    X(METADATA_MORE_BYTES, "metadata_attributes_bytes", "the further attributes of a target") \
     X(DEADLINE_MS,           "deadline_ms",           "a deadline; a longer one is cut to it") \
     X(REQUEST_BYTES,         "request_bytes",         "a mutation, as protobuf")
 /* clang-format on */

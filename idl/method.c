@@ -59,6 +59,7 @@
 
 #define WRITES_ROUTER      false /* It writes by calls of other methods. */
 #define WRITES_STREAM      false
+#define WRITES_GATHER      false
 #define WRITES_SCATTER     false
 #define WRITES_MUTATION    true
 #define WRITES_READ        false
@@ -264,6 +265,7 @@ static uint32_t route_request_bytes_max(enum method_route route)
         return METHOD_BYTES_GOODS;
     case METHOD_ROUTER:
     case METHOD_STREAM:
+    case METHOD_GATHER:
     case METHOD_READ:
     case METHOD_SHARD:
     case METHOD_SHARD_VIEW:
@@ -309,10 +311,17 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_BATCH_GET_COUNTS:
     case METHOD_BATCH_GET_PLAYER_COUNTERS:
     case METHOD_BATCH_GET_COUNTERS:
+    case METHOD_BATCH_GET_TARGET_METADATA:
         return METHOD_BYTES_IDS;
     default:
         return route_request_bytes_max(method->route);
     }
+}
+
+bool method_keeps_caller(const struct method_info *method)
+{
+    return method->id == METHOD_CREATE_CONSUMER || method->id == METHOD_COMMIT_CONSUMER ||
+           method->id == METHOD_PUT_TARGET_METADATA;
 }
 
 const char *method_player_field(const struct method_info *method)

@@ -24,7 +24,9 @@ enum method_route {
     METHOD_MUTATION,    /* To the owner of the home entity's shard; goes through the log.     */
     METHOD_READ,        /* To the owner of the entity's shard; a linearizable read.           */
     METHOD_SHARD,       /* To the owner of the shard that the request names, by its number or by
-                         * a consumer of events that lives there; read there.                 */
+                         * a consumer of events or a target that lives there; read there.     */
+    METHOD_GATHER,      /* The router itself, which asks shards in the same form: each for those of
+                         * the targets in field 1 that live there; read there.                */
     METHOD_SHARD_WRITE, /* The same; goes through the log.                                    */
     METHOD_SHARD_VIEW,  /* To the owner of the shard the request names; answered beside its log. */
     METHOD_NODE,        /* To a node, about itself.                                           */
@@ -33,14 +35,15 @@ enum method_route {
 };
 
 /* The scopes of keys that a method is open to. */
-#define METHOD_SCOPES_NONE  0u /* Internal: no key reaches it. */
-#define METHOD_SCOPES_ANY   SCOPES_ALL
-#define METHOD_SCOPES_PLAY  (SCOPES_ALL & ~(unsigned)SCOPE_READ_OPS)    /* Reads of players. */
-#define METHOD_SCOPES_OPS   (SCOPES_ALL & ~(unsigned)SCOPE_READ_PLAYER) /* Of the cluster. */
-#define METHOD_SCOPES_GAME  SCOPE_GAME
-#define METHOD_SCOPES_ADMIN SCOPE_ADMIN
-#define METHOD_SCOPES_STAFF (SCOPE_ADMIN | SCOPE_MODERATION)
-#define METHOD_SCOPES_WRITE SCOPES_WRITE /* And what the authority in the message asks for. */
+#define METHOD_SCOPES_NONE    0u /* Internal: no key reaches it. */
+#define METHOD_SCOPES_ANY     SCOPES_ALL
+#define METHOD_SCOPES_PLAY    (SCOPES_ALL & ~(unsigned)SCOPE_READ_OPS)    /* Reads of players. */
+#define METHOD_SCOPES_OPS     (SCOPES_ALL & ~(unsigned)SCOPE_READ_PLAYER) /* Of the cluster. */
+#define METHOD_SCOPES_GAME    SCOPE_GAME
+#define METHOD_SCOPES_ADMIN   SCOPE_ADMIN
+#define METHOD_SCOPES_CATALOG (SCOPE_GAME | SCOPE_ADMIN) /* What the game says of targets. */
+#define METHOD_SCOPES_STAFF   (SCOPE_ADMIN | SCOPE_MODERATION)
+#define METHOD_SCOPES_WRITE   SCOPES_WRITE /* And what the authority in the message asks for. */
 
 /* How early the router refuses a call when it has too many (router/core/admission.h). */
 enum method_priority {
@@ -230,7 +233,10 @@ enum method_trait {
     X(243, BATCH_GET_PLAYER_COUNTERS, v1,           counter,      BatchGetPlayerCounters, batch_get_player_counters, READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(244, GET_COUNTER,            v1,           counter,      GetCounter,            get_counter,            ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
     X(245, BATCH_GET_COUNTERS,     v1,           counter,      BatchGetCounters,      batch_get_counters,     ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \
-    X(246, GET_COUNTER_TOP,        v1,           counter,      GetCounterTop,         get_counter_top,        ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0)
+    X(246, GET_COUNTER_TOP,        v1,           counter,      GetCounterTop,         get_counter_top,        ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0) \
+    X(247, PUT_TARGET_METADATA,    v1,           favorites,    PutTargetMetadata,     put_target_metadata,    SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,  0,   0) \
+    X(248, BATCH_GET_TARGET_METADATA, v1,        favorites,    BatchGetTargetMetadata, batch_get_target_metadata, GATHER,   PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(249, DELETE_TARGET_METADATA, v1,           favorites,    DeleteTargetMetadata,  delete_target_metadata, SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,  0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -294,6 +300,8 @@ uint32_t method_request_bytes_max(const struct method_info *method);
 /* The field of its request that names the player whose data it is about, if it takes players'
  * tokens (the option player_field in idl): "player_id". NULL: it takes none. Static text. */
 const char *method_player_field(const struct method_info *method);
+/* Of a change without an authority, whose row says which key made it: nodes are told. */
+bool method_keeps_caller(const struct method_info *method);
 /* Whether it takes any player's token, since what it tells belongs to no player (player_public). */
 bool method_is_public(const struct method_info *method);
 /* All methods in table order, for listings; *ret_count of them. */

@@ -213,6 +213,15 @@
 #define ERRORS_BATCH_GET_COUNTS(X) OF_COUNT(X)
 #define ERRORS_GET_TOP(X) OF_COUNT(X)
 #define ERRORS_LIST_BY_TARGET(X) OF_READER(X) OF_COLLECTION(X)
+#define OF_METADATA(X) \
+    OF_WRITER(X) OF_COLLECTION(X) \
+    X(QUARANTINED, OPEN, "the row of the target's metadata cannot be read", "drop the row (RepairRow), write the metadata again") \
+    X(VERSION_CONFLICT, OPEN, "`if_version` is not the version of the target's metadata; `about.version` is", "read it again, decide again")
+#define ERRORS_PUT_TARGET_METADATA(X) \
+    OF_METADATA(X) \
+    X(OPERATION_ID_MISMATCH, OPEN, "the metadata was written under this op_id, by another request", "")
+#define ERRORS_BATCH_GET_TARGET_METADATA(X) OF_READER(X) OF_COLLECTION(X)
+#define ERRORS_DELETE_TARGET_METADATA(X) OF_METADATA(X)
 
 /* ---- counters ---- */
 #define OF_COUNTER(X) \

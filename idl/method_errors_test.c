@@ -67,7 +67,8 @@ static void the_table_follows_from_what_each_method_is(void **state)
             carried_out;
         bool defines = method->element == METHOD_CHANGE_DEFINITION; /* By an op_id of its own. */
         bool consumes = method->id == METHOD_CREATE_CONSUMER ||     /* Likewise. */
-                        method->id == METHOD_COMMIT_CONSUMER;
+                        method->id == METHOD_COMMIT_CONSUMER ||
+                        method->id == METHOD_PUT_TARGET_METADATA;
         assert_int_equal(is_open(method, CODE(OPERATION_ID_MISMATCH)),
                          operates || defines || consumes);
         assert_int_equal(error_is_given(method->id, CODE(OPERATION_ABORTED), true), operates);

@@ -30,6 +30,15 @@ void search_free(struct coord *coord)
     free(search->cursors);
     free(search->found);
     free(search->suspects);
+    free(search->held);
+}
+
+/* Nothing is known of what was searched for before. */
+static void forget_imbalance(struct audit_search *search)
+{
+    search->known = false;
+    search->tries = 0;
+    search->held_count = 0;
 }
 
 void search_drop(struct coord *coord)
@@ -37,8 +46,7 @@ void search_drop(struct coord *coord)
     struct audit_search *search = &coord->audit.search;
 
     search->state = SEARCH_NONE;
-    search->known = false;
-    search->tries = 0;
+    forget_imbalance(search);
     search->hash = 0;
     search->number++; /* Answers on their way are to another one. */
     for (uint32_t i = 0; search->acks != NULL && i < coord->shard_count; i++)
@@ -55,8 +63,7 @@ void search_balanced(struct coord *coord)
     }
     /* A containment goes on: the damage was seen, even if it has been put right since. The same
      * sum after it is another damage, and is searched for again. */
-    search->known = false;
-    search->tries = 0;
+    forget_imbalance(search);
 }
 
 /* ---- start ---- */
@@ -70,6 +77,7 @@ static void make_room(struct coord *coord)
     search->acks = mem_zalloc(coord->shard_count);
     search->cursors = mem_zalloc(coord->shard_count * sizeof *search->cursors);
     search->suspects = mem_zalloc(AUDIT_SUSPECTS_MAX * sizeof *search->suspects);
+    search->held = mem_zalloc(AUDIT_HELD_MAX * sizeof *search->held);
 }
 
 static void set_aims(struct audit_search *search, const struct audit_sum *sum)
@@ -100,8 +108,7 @@ void search_imbalance(struct coord *coord, const struct audit_sum *sum, uint64_t
         return;
     if (search->hash != hash) {
         search->hash = hash;
-        search->known = false;
-        search->tries = 0;
+        forget_imbalance(search);
     }
     if (search->known || (items && sum->bucket_parts < coord->shard_count))
         return; /* In the second case the next cut has them. */
@@ -218,6 +225,21 @@ void search_run(struct coord *coord, struct coord_out *out)
 
 /* ---- what was found ---- */
 
+static uint64_t suspect_hash(uint32_t shard, const char *player)
+{
+    return hash_u64(slice_from_text(player)) + shard;
+}
+
+/* By an earlier search for this imbalance. */
+static bool is_held(const struct audit_search *search, uint64_t hash)
+{
+    for (uint32_t i = 0; i < search->held_count; i++) {
+        if (search->held[i] == hash)
+            return true;
+    }
+    return false;
+}
+
 static void suspect_add(struct coord *coord, uint32_t shard, const char *player, const char *reason,
                         const char *op_id)
 {
@@ -227,6 +249,8 @@ static void suspect_add(struct coord *coord, uint32_t shard, const char *player,
         if (search->suspects[i].shard == shard && strcmp(search->suspects[i].player, player) == 0)
             return;
     }
+    if (is_held(search, suspect_hash(shard, player)))
+        return;
     if (search->suspect_count == AUDIT_SUSPECTS_MAX) {
         search->overflow = true; /* A later search finds those who are left. */
         return;
@@ -331,6 +355,8 @@ static void pages_over(struct coord *coord)
         open += !explain_bucket(coord, search->buckets[i], &search->bad[i]);
     bool enough =
         open == 0 && !search->overflow && (search->currency_count == 0 || search->wallets > 0);
+    if (search->overflow && search->suspect_count > 0 && search->held_count < AUDIT_HELD_MAX)
+        search->tries = 0; /* The next search goes on behind those. */
     search->known = enough || search->tries >= AUDIT_TRIES_MAX;
     if (search->known && !enough) {
         coord->stats.audit_unexplained++;
@@ -396,6 +422,8 @@ void search_contained(struct coord *coord, const struct open_call *call,
         response = holdfast__internal__v1__contain_player_response__unpack(NULL, event->body.size,
                                                                            event->body.data);
     suspect->ack = response != NULL ? ACK_DONE : ACK_WANTED;
+    if (response != NULL && search->held_count < AUDIT_HELD_MAX)
+        search->held[search->held_count++] = suspect_hash(suspect->shard, suspect->player);
     if (response != NULL && response->contained) {
         coord->stats.audit_contained++;
         log_event(coord->log, LOG_ERROR, "coordinator.contained", LOG_N("cut", search->cut),

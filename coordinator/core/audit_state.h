@@ -19,6 +19,7 @@
 #define AUDIT_FOUND_MAX          262144u
 #define AUDIT_SUSPECTS_MAX       256u
 #define AUDIT_TRIES_MAX          5u
+#define AUDIT_HELD_MAX           4096u /* Contained for one imbalance, a search after the other. */
 
 struct audit_currency {
     char name[33];
@@ -82,6 +83,8 @@ struct audit_search {
     uint32_t wallets, undecided;
     struct audit_suspect *suspects;
     uint32_t suspect_count;
+    uint64_t *held; /* Hashes of those that searches for this imbalance have contained. */
+    uint32_t held_count;
 };
 
 struct audit {

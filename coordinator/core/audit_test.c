@@ -3,8 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
+
+#include "idl/method.h"
 
 static struct world *ready_world(void)
 {
@@ -123,6 +126,75 @@ static void a_wallet_that_is_not_its_ledger_is_contained(void **state)
     world_free(world);
 }
 
+#define SHARDS    WORLD_CUT_SHARDS
+#define RICH_EACH 40u
+
+/* Of all shards together more than one search contains. */
+struct crowd {
+    bool held[SHARDS][RICH_EACH];
+    uint64_t calls;
+    char names[RICH_EACH][16];
+    Holdfast__Internal__V1__FoundWallet wallets[RICH_EACH], *list[RICH_EACH];
+};
+
+static void crowd_searched(void *user, const Holdfast__Internal__V1__AuditSearchRequest *request,
+                           Holdfast__Internal__V1__AuditSearchResponse *response)
+{
+    struct crowd *crowd = user;
+
+    for (uint32_t i = 0; i < RICH_EACH; i++) {
+        holdfast__internal__v1__found_wallet__init(&crowd->wallets[i]);
+        (void)snprintf(crowd->names[i], sizeof crowd->names[i], "p%u_%u", request->shard, i);
+        crowd->wallets[i].player_id = crowd->names[i];
+        crowd->wallets[i].currency = text_lend("gold");
+        crowd->wallets[i].too_many = 1;
+        crowd->list[i] = &crowd->wallets[i];
+    }
+    response->wallets = crowd->list;
+    response->n_wallets = RICH_EACH;
+}
+
+static void crowd_called(void *user, const struct coord_call *call)
+{
+    struct crowd *crowd = user;
+    unsigned shard, player;
+
+    if (call->method != METHOD_CONTAIN_PLAYER)
+        return;
+    Holdfast__Internal__V1__ContainPlayerRequest *request =
+        holdfast__internal__v1__contain_player_request__unpack(NULL, call->body.size,
+                                                               call->body.data);
+
+    assert_non_null(request);
+    assert_int_equal(sscanf(request->player_id, "p%u_%u", &shard, &player), 2);
+    crowd->held[shard][player] = true;
+    crowd->calls++;
+    holdfast__internal__v1__contain_player_request__free_unpacked(request, NULL);
+}
+
+static void a_crowd_is_contained_by_one_search_after_the_other(void **state)
+{
+    struct world *world = ready_world();
+    struct crowd crowd = { 0 };
+    uint64_t searches;
+
+    (void)state;
+    world->watch =
+        (struct world_watch){ .user = &crowd, .called = crowd_called, .searched = crowd_searched };
+    world_run(world, 3000);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        world->gold[i] = RICH_EACH;
+    world_run(world, 30000);
+    for (uint32_t i = 0; i < SHARDS * RICH_EACH; i++)
+        assert_true(crowd.held[i / RICH_EACH][i % RICH_EACH]);
+    assert_int_equal(crowd.calls, SHARDS * RICH_EACH); /* Each once. */
+    assert_int_equal(world_stats(world).audit_unexplained, 0);
+    searches = world_stats(world).audit_searches;
+    world_run(world, 10000);
+    assert_int_equal(world_stats(world).audit_searches, searches);
+    world_free(world);
+}
+
 /* The first is put right while its player cannot be held back yet. The sums of the second are the
  * same: they are known, and of another damage. */
 static void the_same_sum_again_is_searched_for_again(void **state)
@@ -236,6 +308,7 @@ int main(void)
         cmocka_unit_test(the_only_holder_of_what_was_consumed_is_contained),
         cmocka_unit_test(holders_who_do_not_account_for_the_sums_are_left_alone),
         cmocka_unit_test(a_wallet_that_is_not_its_ledger_is_contained),
+        cmocka_unit_test(a_crowd_is_contained_by_one_search_after_the_other),
         cmocka_unit_test(the_same_sum_again_is_searched_for_again),
         cmocka_unit_test(another_coordinator_searches_again_and_contains_nobody_twice),
         cmocka_unit_test(a_cut_with_open_records_says_nothing),

@@ -148,8 +148,8 @@ static bool change_can_start(struct coord *coord, uint32_t number, const struct 
     return joint_can_start(coord, number, &joint) && node_find(coord, next->owner) != NULL;
 }
 
-/* The live one that owns least; those on their way out, and then those that are damaged, only if
- * there is no other. 0: none lives. */
+/* The live one that owns least; those that are to own nothing, and then those that are damaged,
+ * only if there is no other. 0: none lives. */
 static uint64_t heir_among(struct coord *coord, uint32_t number, const uint64_t *ids,
                            uint32_t count)
 {
@@ -163,7 +163,7 @@ static uint64_t heir_among(struct coord *coord, uint32_t number, const uint64_t 
         if (node == NULL)
             continue;
         uint32_t owned = coord->owned[node - coord->nodes];
-        uint32_t flaw = node_is_leaving(coord, ids[i]) || node->record.damaged_shards > 0;
+        uint32_t flaw = node_is_avoided(coord, node);
 
         if (replica_is_damaged(coord, number, ids[i]))
             flaw = 2;

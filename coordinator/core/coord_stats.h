@@ -24,6 +24,7 @@
     X(repairs_given_up,       "repairs given up: the replica's node is gone, or does not drop it")  \
     X(drained,                "shards moved because their owner is drained or removed")            \
     X(declined,               "owners named again, since they had that epoch before")               \
+    X(outgrown,               "owners named again, since their members apply a later version")     \
     X(evacuations,            "shards moved because their owner's disk is full")                   \
     X(reports,                "owner reports received")                                            \
     X(calls,                  "calls to shards")                                                   \

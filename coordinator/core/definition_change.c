@@ -235,8 +235,9 @@ static bool check_room(struct change *change, const definition_record *record)
     if (bytes > DEFINITION_BODY_BYTES_MAX)
         return refuse(change, &(struct objection){ CODE(INVALID_ARGUMENT), "body", "4000 bytes",
                                                    value, "the body is too large" });
+    bytes = definition_bytes(record);
     for (uint32_t i = 0; i < all->count; i++)
-        bytes += all->list[i]->number != record->number ? all->list[i]->bytes : 64;
+        bytes += all->list[i]->number != record->number ? all->list[i]->bytes : 0;
     if (change->stands == NULL && all->count >= DEFINITIONS_MAX)
         return refuse(change,
                       &(struct objection){ CODE(CAPACITY_FULL), "name", "4096", "4096",
@@ -567,8 +568,8 @@ static void carry_out(struct change *change, definition_record *record)
 {
     struct definition_wait now = { .call = change->call };
 
-    if (!check_room(change, record))
-        return;
+    if (!record->deleted && !check_room(change, record))
+        return; /* What is deleted makes room. */
     now.unchanged = is_unchanged(change, record);
     if (now.unchanged)
         answer_made(change->coord, change->out, &now, definition_newest(change->stands), NULL);

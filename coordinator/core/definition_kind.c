@@ -6,6 +6,7 @@
 #include "coordinator/core/definition_kind.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
+#include "runtime/cluster/endpoint_url.h"
 
 #define AMOUNT_MAX    9007199254740991ll
 #define EDGES_DEFAULT 10000u
@@ -116,6 +117,11 @@ static bool check_collection(Holdfast__V1__CollectionBody *collection,
         collection->edges_max = EDGES_DEFAULT;
     if (collection->edges_max > EDGES_MAX)
         return fault(ret_fault, "body.collection.edges_max", "1 to 100000", collection->edges_max);
+    struct endpoint_url url;
+    if (collection->metadata_url[0] != 0 &&
+        endpoint_url_parse(slice_from_text(collection->metadata_url), &url) != ERR_OK)
+        return fault_text(ret_fault, "body.collection.metadata_url", ENDPOINT_URL_RULE,
+                          collection->metadata_url);
     return true;
 }
 

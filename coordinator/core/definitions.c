@@ -128,15 +128,20 @@ static bool record_is_sound(const definition_record *record, uint64_t number, ui
            definition_kind_name(record->body->kind_case) != NULL;
 }
 
+uint32_t definition_bytes(const definition_record *record)
+{
+    if (record->deleted)
+        return 0;
+    return (uint32_t)(protobuf_c_message_get_packed_size(&record->body->base) +
+                      strlen(record->name) + 64);
+}
+
 /* Of its newest version. */
 static void take_facts(struct definition *definition, const definition_record *record)
 {
     definition->kind = record->body->kind_case;
     memcpy(definition->name, record->name, strlen(record->name) + 1);
-    definition->bytes = record->deleted
-                            ? 0
-                            : (uint32_t)(protobuf_c_message_get_packed_size(&record->body->base) +
-                                         strlen(record->name) + 64);
+    definition->bytes = definition_bytes(record);
 }
 
 /* An etcd that was restored may have another version of that number. */

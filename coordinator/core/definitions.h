@@ -32,6 +32,9 @@ const struct definition_version *definition_get(const struct definition *definit
                                                 uint64_t version);
 /* To be freed by protobuf. */
 definition_record *definition_unpack(const struct definition_version *version);
+/* What a shard keeps of that version: the body, the name, and 64 bytes for fields of a fixed size.
+ */
+uint32_t definition_bytes(const definition_record *record);
 /* Of all that etcd has; 0: there is none. */
 uint64_t definitions_revision(const struct coord *coord);
 

@@ -3,11 +3,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "coordinator/core/candidates.h"
 #include "coordinator/core/world.h"
+#include "idl/error_code.h"
 #include "idl/method.h"
 #include "runtime/base/buf.h"
 
@@ -166,25 +168,15 @@ static void answered(void *user, const struct coord_answer *told)
     answer->refused = told->status == WIRE_REFUSED;
 }
 
-/* Whether a counter of that name is made. */
-static bool make(struct world *world, const char *name)
+/* Whether it is done. */
+static bool ask(struct world *world, const Holdfast__Internal__V1__ChangeDefinitionRequest *request)
 {
-    Holdfast__Internal__V1__ChangeDefinitionRequest request =
-        HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
-    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
-    Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
     struct answer answer = { 0 };
     uint8_t bytes[256];
 
     world->watch = (struct world_watch){ .user = &answer, .answered = answered };
-    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
-    body.counter = &counter;
-    request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT;
-    request.body = &body;
-    request.name = text_lend(name);
-    request.op_id = text_lend("admin:1");
-    assert_true(protobuf_c_message_get_packed_size(&request.base) <= sizeof bytes);
-    size_t size = protobuf_c_message_pack(&request.base, bytes);
+    assert_true(protobuf_c_message_get_packed_size(&request->base) <= sizeof bytes);
+    size_t size = protobuf_c_message_pack(&request->base, bytes);
     world_step(world, (struct coord_event){ .type = COORD_ASK,
                                             .call = 1,
                                             .method = METHOD_CHANGE_DEFINITION,
@@ -194,6 +186,162 @@ static bool make(struct world *world, const char *name)
     world->watch = (struct world_watch){ 0 };
     assert_true(answer.came);
     return !answer.refused;
+}
+
+/* Whether a counter of that name is made. */
+static bool make(struct world *world, const char *name)
+{
+    Holdfast__Internal__V1__ChangeDefinitionRequest request =
+        HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
+
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
+    body.counter = &counter;
+    request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT;
+    request.body = &body;
+    request.name = text_lend(name);
+    request.op_id = text_lend("admin:1");
+    return ask(world, &request);
+}
+
+/* Whether the counter of that name is deleted. */
+static bool discard(struct world *world, const char *name)
+{
+    Holdfast__Internal__V1__ChangeDefinitionRequest request =
+        HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
+
+    request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_DELETE;
+    request.kind = text_lend("counter");
+    request.name = text_lend(name);
+    request.op_id = text_lend("admin:2");
+    return ask(world, &request);
+}
+
+/* Counters that stand, as etcd has them; together they take so many bytes, or a little less. */
+static void fill(struct world *world, uint64_t bytes)
+{
+    const struct definitions *all = &world->coord->definitions;
+    uint64_t taken = 0;
+
+    for (uint64_t number = 1; taken + all->list[0]->bytes <= bytes; number++) {
+        put_of(world, number, 1, 1, 100);
+        taken += all->list[0]->bytes;
+    }
+}
+
+/* The last one that fits leaves no room for another; it can still be deleted, and be made again. */
+static void a_full_table_can_be_made_smaller(void **state)
+{
+    char name[] = "a_name_that_is_as_long_as_many_are_00";
+    struct world *world = world_new();
+    uint32_t made = 0;
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    put_of(world, NUMBER, 1, 1, 100);
+    fill(world, DEFINITIONS_BYTES_MAX - 1000);
+    for (uint32_t i = 0; i < 100 && made == i; i++) {
+        name[sizeof name - 3] = (char)('0' + i / 10);
+        name[sizeof name - 2] = (char)('0' + i % 10);
+        made += make(world, name);
+    }
+    assert_in_range(made, 5, 20);
+    name[sizeof name - 3] = (char)('0' + (made - 1) / 10);
+    name[sizeof name - 2] = (char)('0' + (made - 1) % 10);
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < world->coord->definitions.count; i++)
+        bytes += world->coord->definitions.list[i]->bytes;
+    assert_true(bytes <= DEFINITIONS_BYTES_MAX);
+    assert_true(discard(world, name));
+    assert_true(make(world, "a_shorter_name"));
+    world_free(world);
+}
+
+/* ---- what is told ---- */
+static void how_long_shards_have_been_behind_is_told(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    assert_true(make(world, "wins"));
+    world_run(world, 1000);
+    assert_int_equal(world_stats(world).definitions_lag_seconds, 0);
+    world->deaf_node = 1;
+    assert_true(make(world, "kills"));
+    world_run(world, 100);
+    for (uint64_t seconds = 0; seconds < 5; seconds++) {
+        assert_in_range(world_stats(world).definitions_lag_seconds, seconds, seconds + 1);
+        assert_in_range(world_stats(world).definitions_pending, 2, 3);
+        world_run(world, 1000);
+    }
+    world->deaf_node = 0;
+    world_run(world, 5000);
+    assert_int_equal(world_stats(world).definitions_lag_seconds, 0);
+    assert_int_equal(world_stats(world).definitions_pending, 0);
+    world_free(world);
+}
+
+struct found {
+    Holdfast__V1__ErrorCode code; /* 0: it is answered. */
+    bool hinted;
+};
+
+static void list_answered(void *user, const struct coord_answer *told)
+{
+    struct found *found = user;
+
+    if (told->status != WIRE_REFUSED)
+        return;
+    Holdfast__Internal__V1__Refusal *refusal =
+        holdfast__internal__v1__refusal__unpack(NULL, told->body.size, told->body.data);
+
+    assert_non_null(refusal);
+    found->code = refusal->code;
+    found->hinted = strstr(refusal->message, "counter") != NULL;
+    holdfast__internal__v1__refusal__free_unpacked(refusal, NULL);
+}
+
+static struct found list(struct world *world, const char *kind)
+{
+    Holdfast__Internal__V1__FindDefinitionsRequest request =
+        HOLDFAST__INTERNAL__V1__FIND_DEFINITIONS_REQUEST__INIT;
+    struct found found = { 0 };
+    uint8_t bytes[64];
+
+    world->watch = (struct world_watch){ .user = &found, .answered = list_answered };
+    request.kind = text_lend(kind);
+    request.limit = 10;
+    size_t size = holdfast__internal__v1__find_definitions_request__pack(&request, bytes);
+    world_step(world, (struct coord_event){ .type = COORD_ASK,
+                                            .call = 2,
+                                            .method = METHOD_FIND_DEFINITIONS,
+                                            .body = { bytes, size } });
+    world_settle(world);
+    world->watch = (struct world_watch){ 0 };
+    return found;
+}
+
+static void a_list_that_cannot_be_told_is_refused(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    assert_int_equal(list(world, "").code, 0);
+    assert_int_equal(list(world, "counter").code, 0);
+    struct found found = list(world, "counters");
+
+    assert_int_equal(found.code, CODE(INVALID_ARGUMENT));
+    assert_true(found.hinted);
+    assert_false(list(world, "zzzzzzzzzzzz").hinted);
+    world_step(world, (struct coord_event){ .type = COORD_LOST });
+    assert_int_equal(list(world, "counter").code, CODE(UNAVAILABLE));
+    world_free(world);
 }
 
 /* What the one before wrote last may be of that name: it is read once the election itself is. */
@@ -251,6 +399,9 @@ int main(void)
         cmocka_unit_test(another_version_of_that_number_takes_its_place),
         cmocka_unit_test(versions_come_in_any_order),
         cmocka_unit_test(the_others_stay_when_one_goes),
+        cmocka_unit_test(a_full_table_can_be_made_smaller),
+        cmocka_unit_test(how_long_shards_have_been_behind_is_told),
+        cmocka_unit_test(a_list_that_cannot_be_told_is_refused),
         cmocka_unit_test(older_candidates_have_to_be_gone),
         cmocka_unit_test(no_name_is_given_before_the_election_was_read),
     };

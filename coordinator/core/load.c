@@ -90,13 +90,15 @@ static void consider(const struct coord *coord, const uint64_t *loads, uint32_t 
     uint64_t from_id = coord->nodes[from].record.replica_id;
     uint64_t to_id = coord->nodes[to].record.replica_id;
     bool one_way = coord->owned[from] > coord->owned[to];
+    /* A busy node may be one that is to own nothing: it only gives. */
+    uint32_t offers = node_is_avoided(coord, &coord->nodes[from]) ? 0 : coord->shard_count;
 
     for (uint32_t given = 0; given < coord->shard_count; given++) {
         uint64_t given_rate = coord->shards[given].load.rate;
 
         if (!may_go(coord, given, from_id, to_id))
             continue;
-        for (uint32_t i = one_way ? 0 : 1; i <= coord->shard_count; i++) {
+        for (uint32_t i = one_way ? 0 : 1; i <= offers; i++) {
             uint32_t taken = i == 0 ? NO_SHARD : i - 1;
             uint64_t taken_rate = i == 0 ? 0 : coord->shards[taken].load.rate;
 

@@ -118,6 +118,36 @@ static void nothing_goes_to_a_node_that_is_drained(void **state)
     world_free(world);
 }
 
+static void owners_of(struct world *world, uint64_t ret_owners[SHARDS])
+{
+    for (uint32_t i = 0; i < SHARDS; i++)
+        ret_owners[i] = world_shard(world, i).owner;
+}
+
+/* The busiest node is to own nothing more: one of its replicas cannot be read. */
+static void nothing_comes_back_to_a_busy_node_with_damage(void **state)
+{
+    struct world *world = world_where_one_is_busy(10000, 100);
+    uint64_t before[SHARDS], after[SHARDS];
+    uint32_t damaged = 0;
+
+    (void)state;
+    world->limits.repair_wait_ms = 600000;
+    world_replace_coordinator(world);
+    world_elect(world);
+    owners_of(world, before);
+    while (before[damaged] == 1)
+        damaged++;
+    world_node_damaged(world, 1, 1, damaged);
+    for (uint32_t i = 0; i < 60; i++) {
+        world_run(world, 1000);
+        owners_of(world, after);
+        for (uint32_t k = 0; k < SHARDS; k++)
+            assert_true(before[k] == 1 || after[k] != 1);
+    }
+    world_free(world);
+}
+
 static void every_shard_is_asked_though_calls_are_few(void **state)
 {
     struct world *world = world_where_one_is_busy(10000, 100);
@@ -128,6 +158,43 @@ static void every_shard_is_asked_though_calls_are_few(void **state)
     world_elect(world);
     world_run(world, 60000);
     assert_in_range(world_stats(world).exchanges, 1, 3);
+    world_free(world);
+}
+
+/* One record at a time: the number is evened out by another write. */
+static void an_exchange_of_which_half_is_written_is_evened_out(void **state)
+{
+    struct world *world = world_where_one_is_busy(10000, 100);
+
+    (void)state;
+    world->limits.txns_max = world->limits.txn_writes_max = 1;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_run(world, 90000);
+    assert_true(world_stats(world).exchanges > 0);
+    assert_true(is_even(world));
+    world_free(world);
+}
+
+static void no_exchange_is_told_that_was_not_written(void **state)
+{
+    struct world *world = world_where_one_is_busy(10000, 100);
+
+    (void)state;
+    world->limits.txns_max = 1;
+    world->limits.server_wait_ms = 0;
+    world_replace_coordinator(world);
+    world_elect(world);
+    world_server_up(world, 1000);
+    world_run(world, 1000);
+    world->fault = WORLD_SILENT;
+    world_server_gone(world, 1000); /* To be marked: the one transaction has no answer. */
+    world_run(world, 60000);
+    assert_int_equal(world_stats(world).transactions_open, 1);
+    assert_int_equal(world_stats(world).exchanges, 0);
+    world->fault = WORLD_WELL;
+    world_run(world, 60000);
+    assert_true(world_stats(world).exchanges > 0);
     world_free(world);
 }
 
@@ -155,7 +222,10 @@ int main(void)
         cmocka_unit_test(one_shard_that_is_busier_than_all_others_is_not_sent_round),
         cmocka_unit_test(a_busy_shard_ends_with_few_others_beside_it),
         cmocka_unit_test(nothing_goes_to_a_node_that_is_drained),
+        cmocka_unit_test(nothing_comes_back_to_a_busy_node_with_damage),
         cmocka_unit_test(every_shard_is_asked_though_calls_are_few),
+        cmocka_unit_test(an_exchange_of_which_half_is_written_is_evened_out),
+        cmocka_unit_test(no_exchange_is_told_that_was_not_written),
         cmocka_unit_test(it_can_be_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

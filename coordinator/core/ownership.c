@@ -166,9 +166,20 @@ static void report_full(struct coord *coord, uint64_t replica_id)
     node->full_until_ms = coord->now_ms + coord->limits.report_valid_ms;
 }
 
-/* The owner itself says so of the record as it is. */
-static void report_declined(struct coord *coord,
-                            const Holdfast__Internal__V1__ReportOwnerRequest *report)
+/* What an owner itself may say of its shards, of the record as it is: it takes another epoch. */
+enum wish { WISH_NONE, WISH_DECLINED, WISH_OUTGROWN };
+
+static enum wish wish_of(const Holdfast__Internal__V1__ReportOwnerRequest *report)
+{
+    if (report->reporter != report->owner || report->reason == NULL)
+        return WISH_NONE;
+    if (strcmp(report->reason, "declined") == 0)
+        return WISH_DECLINED;
+    return strcmp(report->reason, "outgrown") == 0 ? WISH_OUTGROWN : WISH_NONE;
+}
+
+static void report_wish(struct coord *coord, enum wish wish,
+                        const Holdfast__Internal__V1__ReportOwnerRequest *report)
 {
     for (size_t i = 0; i < report->n_shards; i++) {
         const Holdfast__Internal__V1__ShardPosition *position = report->shards[i];
@@ -177,9 +188,13 @@ static void report_declined(struct coord *coord,
             continue;
         struct shard *shard = &coord->shards[position->shard];
 
-        if (shard->mod_revision > 0 && position->epoch == shard->record.epoch &&
-            report->owner == shard->record.owner)
+        if (shard->mod_revision == 0 || position->epoch != shard->record.epoch ||
+            report->owner != shard->record.owner)
+            continue;
+        if (wish == WISH_DECLINED)
             shard->declined_epoch = position->epoch;
+        else
+            shard->outgrown_epoch = position->epoch;
     }
 }
 
@@ -194,9 +209,8 @@ void ownership_report(struct coord *coord, const Holdfast__Internal__V1__ReportO
         report_full(coord, report->reporter);
         return;
     }
-    if (report->reporter == report->owner && report->reason != NULL &&
-        strcmp(report->reason, "declined") == 0) {
-        report_declined(coord, report);
+    if (wish_of(report) != WISH_NONE) {
+        report_wish(coord, wish_of(report), report);
         return;
     }
     if (report->since_ms < since_ms_min || report->reporter == 0)
@@ -365,6 +379,10 @@ static bool check_owner(struct coord *coord, uint32_t number)
     if (shard->declined_epoch == shard->record.epoch && shard_is_calm(coord, shard)) {
         coord->stats.declined++;
         return name_owner(coord, number, shard->record.owner, "owner had this epoch before");
+    }
+    if (shard->outgrown_epoch == shard->record.epoch && shard_is_calm(coord, shard)) {
+        coord->stats.outgrown++;
+        return name_owner(coord, number, shard->record.owner, "its members apply a later version");
     }
     if (is_claimed(coord, shard)) {
         uint64_t heir = best_replica(coord, shard, true);

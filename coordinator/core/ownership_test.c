@@ -69,6 +69,57 @@ static void shards_leave_a_node_whose_disk_is_full_and_come_back_when_there_is_r
     world_free(world);
 }
 
+/* The full one owns least, since it was relieved; a drain does not wait for it. */
+static void a_drain_goes_past_a_member_whose_disk_is_full(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world->limits.rebalance = 0;
+    world_replace_coordinator(world);
+    world_start(world);
+    say_full(world, 2, 6);
+    assert_int_equal(world_owned(world, 2), 0);
+    world_wish_node(world, 1, NODE_DRAIN);
+    say_full(world, 2, 3);
+    assert_int_equal(world_owned(world, 1), 0);
+    assert_int_equal(world_owned(world, 3), SHARDS);
+    world_free(world);
+}
+
+/* Its owner is to go; of the others node 2 owns least, since it was relieved. */
+static void a_change_of_members_names_no_owner_whose_disk_is_full(void **state)
+{
+    struct world *world = world_new();
+    struct shard_record record;
+    uint32_t shard = 0;
+
+    (void)state;
+    world_node_up(world, 4, 1);
+    world_start(world);
+    say_full(world, 2, 6);
+    for (uint64_t id = 1; id <= 4; id++)
+        assert_int_equal(world_owned(world, id) == 0, id == 2);
+    record = world_shard(world, shard);
+    while (!shard_record_has_member(&record, 2))
+        record = world_shard(world, ++shard);
+    struct shard_wish wish = { .member_count = record.member_count };
+
+    for (uint32_t i = 0; i < record.member_count; i++)
+        wish.members[i] = record.members[i] != record.owner
+                              ? record.members[i]
+                              : 10 - record.members[0] - record.members[1] - record.members[2];
+    world_wish_shard(world, shard, &wish);
+    for (uint32_t i = 0; i < 40; i++) {
+        if (i % 10 == 0)
+            say_full_once(world, 2);
+        world_run(world, 100);
+        assert_int_not_equal(world_shard(world, shard).owner, 2);
+    }
+    assert_int_equal(world_stats(world).changes_done, 1);
+    world_free(world);
+}
+
 static void shards_stay_where_they_are_while_every_disk_is_full(void **state)
 {
     struct world *world = world_new();
@@ -248,6 +299,29 @@ static void an_owner_that_declines_its_epoch_is_named_under_the_next(void **stat
     assert_int_equal(world_shard(world, shard).epoch, 2);
     assert_int_equal(world_shard(world, shard).owner, 1);
     assert_int_equal(world_stats(world).declined, 1);
+    world_run(world, 10000); /* Said once, of one epoch. */
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    world_free(world);
+}
+
+/* Every member runs the new program by now: the next START may say so. */
+static void an_owner_that_has_outgrown_its_version_is_named_under_the_next(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world_run(world, 6000);
+    world_report(world, 2, shard, "outgrown", 10); /* Only the owner can say that. */
+    world_run(world, 100);
+    assert_int_equal(world_shard(world, shard).epoch, 1);
+    world_report(world, 1, shard, "outgrown", 10);
+    world_run(world, 100);
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    assert_int_equal(world_shard(world, shard).owner, 1);
+    assert_int_equal(world_stats(world).outgrown, 1);
     world_run(world, 10000); /* Said once, of one epoch. */
     assert_int_equal(world_shard(world, shard).epoch, 2);
     world_free(world);
@@ -617,6 +691,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_leave_a_node_whose_disk_is_full_and_come_back_when_there_is_room),
+        cmocka_unit_test(a_drain_goes_past_a_member_whose_disk_is_full),
+        cmocka_unit_test(a_change_of_members_names_no_owner_whose_disk_is_full),
         cmocka_unit_test(shards_stay_where_they_are_while_every_disk_is_full),
         cmocka_unit_test(a_dead_owners_shards_go_to_a_node_with_room),
         cmocka_unit_test(cluster_is_created_once_and_shards_wait_for_enough_nodes),
@@ -626,6 +702,7 @@ int main(void)
         cmocka_unit_test(a_restart_under_no_coordinator_is_seen_by_the_next_one),
         cmocka_unit_test(early_claim_needs_a_majority_without_the_owner),
         cmocka_unit_test(an_owner_that_declines_its_epoch_is_named_under_the_next),
+        cmocka_unit_test(an_owner_that_has_outgrown_its_version_is_named_under_the_next),
         cmocka_unit_test(reports_that_are_old_or_too_early_do_not_count),
         cmocka_unit_test(a_claimed_shard_is_left_in_peace_for_the_calm),
         cmocka_unit_test(reports_choose_the_heir_of_a_dead_owner_too),

@@ -9,7 +9,7 @@
 #include "runtime/base/hash.h"
 
 #define WORLD_UID          "0123456789abcdef" /* Of the one item. */
-#define WORLD_ANSWER_BYTES 2048u
+#define WORLD_ANSWER_BYTES 16384u
 
 #define CLUSTER WORLD_CLUSTER
 #define SHARDS  WORLD_SHARDS

@@ -6,6 +6,7 @@
 #include "node/core/handler/event_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/channel/channel_row.h"
+#include "node/core/favorite/metadata.h"
 #include "node/core/favorite/recount_row.h"
 #include "node/core/repair/channel_repair.h"
 #include "node/core/repair/counter_repair.h"
@@ -43,6 +44,7 @@ static bool may_go(const struct row_key *key)
     case TABLE_RECOUNT:  /* Its rebuild begins again. */
     case TABLE_EVENT:    /* Replaced by one that tells of a gap. */
     case TABLE_CONSUMER: /* Whose it was creates it again, from a cursor that it knows. */
+    case TABLE_METADATA: /* It is written again. */
         return true;
     case TABLE_PLAYER: /* RepairPlayer. */
     case TABLE_SECTION:
@@ -153,6 +155,8 @@ static err record_check(struct check_context *context, const repair_request *req
             return row_repair_check_version(context, EVENT_APPLY_VERSION);
         if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_CONSUMER)
             return row_repair_check_version(context, CONSUMER_APPLY_VERSION);
+        if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_METADATA)
+            return row_repair_check_version(context, METADATA_APPLY_VERSION);
         if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_ADDER)
             return row_repair_check_version(context, COUNTER_REPAIR_VERSION);
         if (request->record == NULL && !request->give_up && key->bytes[0] == TABLE_RECOUNT)
@@ -194,7 +198,7 @@ static err admin_repair_row_check(struct check_context *context, ProtobufCMessag
     if (!may_go(&key))
         return refuse_invalid(
             context->arena, context->refusal, "key",
-            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K, L, E or D; others see "
+            "a row of a table k, R, t, z, c, x, n, G, P, H, U, S, T, K, L, E, D or O; others see "
             "docs/runbooks/HoldfastRowsUnreadable.md",
             text_shorten(context->arena, text));
     e = end_check(context, request, &key);
@@ -224,6 +228,8 @@ static bool can_repair(const struct apply_context *context, const struct row_key
         return context->version >= RECOUNT_APPLY_VERSION;
     if (key->bytes[0] == TABLE_CONSUMER)
         return context->version >= CONSUMER_APPLY_VERSION;
+    if (key->bytes[0] == TABLE_METADATA)
+        return context->version >= METADATA_APPLY_VERSION;
     if (key->bytes[0] != TABLE_CHANNEL)
         return true;
     if (context->version < CHANNEL_REPAIR_VERSION || !channel_repair_sound(key, request->other_end))

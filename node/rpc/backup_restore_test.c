@@ -5,9 +5,11 @@
 
 #include "holdfast/v1/backup.pb-c.h"
 #include "node/core/apply/apply.h"
+#include "holdfast/v1/favorites.pb-c.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
 #include "node/rpc/fixture_counter.h"
+#include "node/rpc/fixture_edges.h"
 #include "runtime/base/row_digest.h"
 
 #define PARTS  3u
@@ -194,6 +196,49 @@ static void rows_of_counters_come_back(void **state)
     assert_int_equal(fixture_value(&w->f, "ann", "chess"), 2);
     assert_int_equal(fixture_part(&w->f, "plays", "pong"), 13);
     fixture_check_counters(&w->f);
+}
+
+static uint64_t put_title(struct fixture *f, const char *title, uint64_t version)
+{
+    Holdfast__V1__PutTargetMetadataRequest request =
+        HOLDFAST__V1__PUT_TARGET_METADATA_REQUEST__INIT;
+
+    request.target_id = text_lend("tetris");
+    request.op_id = fixture_op_id(f);
+    request.title = text_lend(title);
+    request._if_version_case = HOLDFAST__V1__PUT_TARGET_METADATA_REQUEST___IF_VERSION_IF_VERSION;
+    request.if_version = version;
+    const Holdfast__V1__PutTargetMetadataResponse *response =
+        fixture_mutate(f, METHOD_PUT_TARGET_METADATA, &request.base);
+    return response != NULL ? response->metadata->version : 0;
+}
+
+/* The new shard's log is the shorter one. */
+static void metadata_comes_back_and_its_versions_go_on_rising(void **state)
+{
+    struct world *w = *state;
+
+    fixture_define_favorites(&w->old);
+    for (uint32_t i = 0; i < 300; i++)
+        assert_true(fixture_balance(&w->old, "ann", "gold") > 0 &&
+                    fixture_grant(&w->old, "ann", "unheld", 1) != NULL);
+    uint64_t version = put_title(&w->old, "Tetris", 0);
+    assert_true(version > 300);
+    for (uint32_t i = 0; i < PARTS; i++)
+        buf_clear(&w->parts[i]);
+    w->rows = (struct row_digest){ 0 };
+    back_up(w);
+    w->f.ids = w->old.ids; /* None twice. */
+    fixture_define_favorites(&w->f);
+    restore(w);
+    fixture_checkpoint(&w->f);
+    assert_int_equal(rows_of(&w->f, TABLE_METADATA), 1);
+    assert_int_equal(put_title(&w->f, "Columns", version - 1), 0);
+    assert_int_equal(w->f.error->code, ERROR(VERSION_CONFLICT));
+    uint64_t next = put_title(&w->f, "Columns", version);
+    assert_true(next > version);
+    fixture_restart(&w->f);
+    assert_true(put_title(&w->f, "Columns II", next) > next);
 }
 
 static void sessions_do_not_survive_and_fences_only_rise(void **state)
@@ -417,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_backed_up_is_there_again),
         TEST(rows_of_counters_come_back),
+        TEST(metadata_comes_back_and_its_versions_go_on_rising),
         TEST(sessions_do_not_survive_and_fences_only_rise),
         TEST(an_operation_of_before_is_not_carried_out_again),
         TEST(nothing_else_is_carried_out_meanwhile),

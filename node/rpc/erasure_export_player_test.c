@@ -4,6 +4,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "node/rpc/fixture_counter.h"
+#include "node/core/definition/player_rate.h"
 #include "node/rpc/fixture_edges.h"
 
 static int setup(void **state)
@@ -137,6 +138,28 @@ static void a_flagged_edge_says_why_and_since_when(void **state)
     }
 }
 
+/* As many rules as one subject may have, and the default beside them: each counts a player's
+ * changes. */
+static void every_window_of_a_rate_is_told(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t windows = 0;
+
+    for (uint32_t i = 0; i < RATE_RULES_MAX; i++)
+        fixture_define_flag(f, &(struct fixture_flag_rule){ .number = 40 + i,
+                                                            .revision = 40 + i,
+                                                            .flag_above = 100 + i,
+                                                            .period_ms = 1000 });
+    assert_non_null(fixture_favorite(f, "ann", "pong"));
+    const Holdfast__V1__ExportPlayerResponse *all = page(f, 0, "");
+    assert_non_null(all);
+    for (size_t i = 0; i < all->n_rows; i++) {
+        if (all->rows[i]->row_case == HOLDFAST__V1__EXPORTED_ROW__ROW_RATE)
+            windows += (uint32_t)all->rows[i]->rate->n_windows;
+    }
+    assert_int_equal(windows, RATE_USES_MAX);
+}
+
 static void rows_of_a_deleted_collection_are_told_without_its_name(void **state)
 {
     struct fixture *f = *state;
@@ -164,6 +187,7 @@ int main(void)
         EXPORT_TEST(all_of_one_player_is_told_whatever_the_pages),
         EXPORT_TEST(a_player_that_is_erased_is_told_until_it_is_purged),
         EXPORT_TEST(a_flagged_edge_says_why_and_since_when),
+        EXPORT_TEST(every_window_of_a_rate_is_told),
         EXPORT_TEST(rows_of_a_deleted_collection_are_told_without_its_name),
         EXPORT_TEST(a_page_has_a_limit_and_a_cursor_a_form),
     };

@@ -2,6 +2,7 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
+#include "node/core/shard/shard_internal.h"
 #include "runtime/base/check.h"
 
 /* Rows are answered from an empty database. */
@@ -41,6 +42,20 @@ void one_shard_step(struct one_shard *one, struct shard_event event)
         one_shard_step(one, (struct shard_event){ .type = SHARD_PERSISTED, .ticket = ticket });
     if (shard_wants_flush(one->shard))
         one_shard_step(one, (struct shard_event){ .type = SHARD_FLUSH });
+}
+
+void one_shard_propose(struct one_shard *one, struct slice body)
+{
+    const struct shard_event now = { .now_ms = one->now_ms,
+                                     .unix_ms = ONE_SHARD_UNIX_MS + one->now_ms + one->wall_ms };
+    struct shard_out out = { 0 };
+    uint64_t index;
+
+    CHECK(shard_propose(one->shard, body, &now, &index, &out) == ERR_OK);
+    answer_need(one, &out.need);
+    shard_out_clear(&out);
+    shard_out_deinit(&out);
+    one_shard_step(one, (struct shard_event){ .type = SHARD_FLUSH });
 }
 
 void one_shard_call(struct one_shard *one, uint32_t method, const ProtobufCMessage *request)

@@ -24,6 +24,8 @@ struct one_shard {
 void one_shard_step(struct one_shard *one, struct shard_event event);
 /* A call with 10 s; its number is one->calls. */
 void one_shard_call(struct one_shard *one, uint32_t method, const ProtobufCMessage *request);
+/* An entry that the owner makes itself, from owner_op_encode. */
+void one_shard_propose(struct one_shard *one, struct slice body);
 /* A fresh UUIDv7. */
 void one_shard_op_id(const struct one_shard *one, char text[UUID_TEXT_SIZE]);
 /* The first policy, without which no shard serves: gold. */

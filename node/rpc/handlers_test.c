@@ -9,7 +9,7 @@
 static bool belongs_to_a_shard(enum method_route route)
 {
     return route == METHOD_MUTATION || route == METHOD_READ || route == METHOD_SHARD ||
-           route == METHOD_SHARD_WRITE || route == METHOD_OWNER;
+           route == METHOD_GATHER || route == METHOD_SHARD_WRITE || route == METHOD_OWNER;
 }
 
 static void every_method_of_a_shard_has_one_handler_of_its_kind(void **state)
@@ -23,7 +23,8 @@ static void every_method_of_a_shard_has_one_handler_of_its_kind(void **state)
         assert_int_equal(handler != NULL, belongs_to_a_shard(all[i].route));
         if (handler == NULL)
             continue;
-        bool reads = all[i].route == METHOD_READ || all[i].route == METHOD_SHARD;
+        bool reads = all[i].route == METHOD_READ || all[i].route == METHOD_SHARD ||
+                     all[i].route == METHOD_GATHER;
         assert_int_equal(handler->method, all[i].id);
         assert_int_equal(handler->read != NULL, reads);
         assert_int_equal(handler->handle != NULL, !reads);

@@ -12,6 +12,7 @@
 #define HANDLED_ROUTER(...)
 #define HANDLED_STREAM(...)
 #define HANDLED_SCATTER(...)
+#define HANDLED_GATHER(...)      __VA_ARGS__
 #define HANDLED_MUTATION(...)    __VA_ARGS__
 #define HANDLED_READ(...)        __VA_ARGS__
 #define HANDLED_SHARD(...)       __VA_ARGS__

@@ -189,6 +189,25 @@ static void a_new_generation_replaces_all_of_the_one_before(void **state)
     assert_int_equal(limit_of(f, "shells"), -1);
 }
 
+/* The name was made again after the restore, under another number, and came with the span that lets
+ * the shard sweep what was there before. */
+static void a_currency_made_again_under_its_name_survives_the_sweep(void **state)
+{
+    struct fixture *f = *state;
+    struct span span;
+
+    span_init(&span, 1, 0, 90);
+    add(&span, 7, 90, "pearls", 500);
+    assert_non_null(send(f, &span));
+    span_init(&span, 2, 0, 30);
+    add(&span, 9, 30, "pearls", 300);
+    assert_int_equal(send(f, &span)->generation, 2);
+    assert_int_equal(limit_of(f, "pearls"), 300);
+    assert_int_equal(stand(f)->count, 1);
+    fixture_policy(f, 0, 0);
+    assert_int_equal(limit_of(f, "pearls"), 300);
+}
+
 static void a_policy_that_is_set_later_keeps_defined_currencies(void **state)
 {
     struct fixture *f = *state;
@@ -261,6 +280,7 @@ int main(void)
         FIXTURE_TEST(a_span_behind_a_gap_is_told_where_the_shard_stands),
         FIXTURE_TEST(a_span_that_begins_earlier_brings_only_what_is_newer),
         FIXTURE_TEST(a_new_generation_replaces_all_of_the_one_before),
+        FIXTURE_TEST(a_currency_made_again_under_its_name_survives_the_sweep),
         FIXTURE_TEST(a_policy_that_is_set_later_keeps_defined_currencies),
         FIXTURE_TEST(bad_spans_are_refused_before_the_log),
         FIXTURE_TEST(a_head_that_cannot_be_read_begins_again),

@@ -495,8 +495,16 @@ static void a_long_pull_goes_on_where_it_stood(void **state)
     }
     assert_in_range(answers, 3, 6);
     assert_int_equal(top(s, ALL, TOP_LIMIT_MAX)->n_entries, 600);
-    fixture_evict(&s->shards[HOME], 0);
+    fixture_restart(&s->shards[HOME]);
+    uint64_t *rounds = &s->shards[HOME].need_rounds;
+    uint64_t before = *rounds;
     assert_int_equal(top(s, DAY, 599)->n_entries, 599);
+    uint64_t long_rounds = *rounds - before;
+    fixture_restart(&s->shards[HOME]);
+    before = *rounds;
+    assert_int_equal(top(s, DAY, 10)->n_entries,
+                     10); /* All 600 have one edge: ten are looked for. */
+    assert_true(2 * (*rounds - before) < long_rounds);
 }
 
 /* ---- forgetting ---- */

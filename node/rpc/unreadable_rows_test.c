@@ -19,6 +19,7 @@
 #include "node/rpc/fixture_consumer.h"
 #include "node/rpc/fixture_counter.h"
 #include "node/rpc/fixture_edges.h"
+#include "node/rpc/fixture_metadata.h"
 #include "node/rpc/fixture_nonsense.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/hex.h"
@@ -394,6 +395,7 @@ static void populate(struct world *w)
     favorite_at_home(f, w->ann);
     fixture_count_all(f, w->ann);
     fixture_consume_all(f);
+    fixture_metadata_all(f);
     fixture_erase(f, w->ann, false);
     fixture_take_totals(f);
     fixture_rebuild_all(f, 2);
@@ -445,6 +447,7 @@ static void want_everything(struct world *w)
     fixture_read_favorites(f, w->ann);
     fixture_count_all(f, w->ann);
     fixture_consume_all(f);
+    fixture_metadata_all(f);
     fixture_erase(f, w->ann, true);
     fixture_read_favorites(f, w->ann);
     fixture_erase(f, w->ann, false);
@@ -610,7 +613,7 @@ static bool works_again(char table, enum spoiling how)
         TABLE_DEFINITION, TABLE_COLLECTION, TABLE_RATE_RULES, TABLE_FAVORER, TABLE_PARTIAL,
         TABLE_ADDER,      TABLE_CHANGED,    TABLE_EMPTIED,    TABLE_NEWEST,  TABLE_PULLED,
         TABLE_SHARE,      TABLE_TALLY,      TABLE_RANK,       TABLE_RECOUNT, TABLE_EVENT,
-        TABLE_CONSUMER,   TABLE_ERASURE, /* It is erased again. */
+        TABLE_CONSUMER,   TABLE_METADATA,   TABLE_ERASURE, /* It is erased again. */
     };
 
     return memchr(shards, table, sizeof shards) == NULL && how < SCATTERED;

@@ -11,19 +11,6 @@ static err refuse(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
     return ERR_INVALID;
 }
 
-/* UTF-8 without control characters, C1 included. */
-static bool is_clean(struct slice text)
-{
-    if (!utf8_valid(text))
-        return false;
-    for (size_t i = 0; i < text.size; i++) {
-        bool is_c1 = text.data[i] == 0xC2 && i + 1 < text.size && text.data[i + 1] < 0xA0;
-        if (text.data[i] < 0x20 || text.data[i] == 0x7F || is_c1)
-            return false;
-    }
-    return true;
-}
-
 static bool is_collection(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -45,7 +32,7 @@ static err check_target(const struct count_ask *ask, struct once *seen, size_t p
                         struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail)
 {
     struct slice target = slice_from_text(ask->targets[place]);
-    bool is_sound = target.size > 0 && target.size <= COUNT_TARGET_BYTES && is_clean(target);
+    bool is_sound = target.size > 0 && target.size <= COUNT_TARGET_BYTES && utf8_is_clean(target);
     struct refusal_field field = { .value = target };
 
     if (is_sound && once_add(seen, ask->targets, place))

@@ -18,6 +18,12 @@
     X(register_rate,       U32,      "100",                   0,   1000000,  "a second",  "game servers that one API key or native client registers here; 0: no limit") \
     X(count_age,           DURATION, "5s",                    2000, 10000,   "ms",        "how old a count of favorites may be that is told without asking the shards") \
     X(count_memo_size,     SIZE,     "16MiB",                 65536, 1073741824, "bytes", "counts of favorites kept; what was asked for longest ago goes first") \
+    X(metadata_age,        DURATION, "10s",                   0,   3600000,  "ms",        "how old the metadata of a target may be that lists tell without asking again") \
+    X(metadata_timeout,    DURATION, "1s",                    50,  10000,    "ms",        "how long a list waits for the metadata of its targets; then it goes out without") \
+    X(metadata_memo_size,  SIZE,     "16MiB",                 65536, 1073741824, "bytes", "metadata of targets kept") \
+    X(metadata_hosts,      TEXT,     "*",                     0,   4000,     "",          "hosts that a collection's metadata_url may name, *.example for all that end so; * is any; empty: none") \
+    X(metadata_plain_hosts, TEXT,    "",                      0,   4000,     "",          "hosts of metadata_url that may be asked by http://, as this machine may; others by https:// alone") \
+    X(metadata_ca,         PATH,     "",                      0,   4000,     "",          "CAs for a metadata_url at https (PEM); empty: the system's") \
     X(address_rate,        U32,      "0",                     0,   1000000,  "a second",  "requests of one client address (IPv6: one /64); 0: no limit") \
     X(failure_rate,        U32,      "50",                    1,   1000000,  "a second",  "requests of one address that bring no valid key; more are THROTTLED") \
     X(player_keys,         PATH,     "",                      0,   4000,     "",          "keys of players' tokens: a JWK Set, in a file or at an http(s) URL; empty: none are taken") \

@@ -6,6 +6,7 @@
 #include "router/io/action_log.h"
 #include "router/io/slow_log.h"
 #include "router/rpc/count_gather.h"
+#include "router/rpc/metadata_gather.h"
 #include "runtime/base/check.h"
 
 #define CODES_MAX 64 /* Above every ErrorCode; 0 is success. */
@@ -163,6 +164,14 @@ static struct counts_stats counts_now(const void *context)
 
     return metrics->options.router->counts != NULL ? counts_stats(metrics->options.router->counts)
                                                    : (struct counts_stats){ 0 };
+}
+
+static struct metas_stats metas_now(const void *context)
+{
+    const struct router_metrics *metrics = context;
+
+    return metrics->options.router->metas != NULL ? metas_stats(metrics->options.router->metas)
+                                                  : (struct metas_stats){ 0 };
 }
 
 static struct http_stats http_now(const void *context)
@@ -330,6 +339,24 @@ static double read_http_refused(void *context)
       "Counts of favorites that waited for another request's gather.")                             \
     X(counter, count_stale_total,           counts_now(metrics).stale,                             \
       "Counts of favorites told as stale, since some shard did not answer.")                       \
+    X(counter, metadata_hits_total,         metas_now(metrics).memo.hits,                          \
+      "Metadata of targets told from memory.")                                                     \
+    X(counter, metadata_old_total,          metas_now(metrics).memo.stale,                         \
+      "Metadata of targets told from memory while it was asked for again.")                        \
+    X(counter, metadata_misses_total,       metas_now(metrics).memo.misses,                        \
+      "Metadata of targets that a list had to wait for.")                                          \
+    X(gauge,   metadata_memo_bytes,         metas_now(metrics).memo.bytes,                         \
+      "Memory of the metadata that is kept.")                                                      \
+    X(counter, metadata_incomplete_total,   metas_now(metrics).incomplete,                         \
+      "Lists that went out without some metadata, since it could not be had.")                     \
+    X(counter, metadata_fetches_total,      metas_now(metrics).fetches,                            \
+      "Answers of metadata endpoints that were taken.")                                            \
+    X(counter, metadata_failures_total,     metas_now(metrics).failures,                           \
+      "Times that a metadata endpoint did not answer as it should.")                               \
+    X(counter, metadata_left_out_total,     metas_now(metrics).left_out,                           \
+      "Entries of metadata endpoints' answers that break a rule.")                                 \
+    X(gauge,   metadata_endpoints_resting,  metas_now(metrics).resting,                            \
+      "Metadata endpoints that failed several times in a row, and are tried now and then alone.")  \
     X(gauge,   public_certificate_expires_seconds, metrics->door ? public_door_expires_s(metrics->door) : 0, \
       "When the public certificate expires, in seconds since 1970; 0: plain.")                     \
     X(gauge,   http_connections,            http_now(metrics).connections,                         \

@@ -8,12 +8,14 @@
 #include "router/io/coordinator_link.h"
 #include "router/io/gatekeeper.h"
 #include "router/io/map_feed.h"
+#include "router/io/metadata_http.h"
 #include "router/io/native_door.h"
 #include "router/io/node_links.h"
 #include "router/io/player_gate.h"
 #include "router/io/public_door.h"
 #include "router/io/router_metrics.h"
 #include "router/io/token_feed.h"
+#include "router/rpc/metadata_gather.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/link_right.h"
 #include "runtime/metrics/metrics_turnstile.h"
@@ -52,6 +54,7 @@ struct router_process {
     struct player_keys *player_keys; /* NULL: players' tokens are not taken, as the next. */
     struct player_gate *players;
     struct gatekeeper *gatekeeper;
+    struct metadata_http *metadata; /* Endpoints of metadata. */
     struct servers *servers;
     struct caller *caller;
     struct router router;
@@ -431,6 +434,20 @@ static err start_gatekeeper(struct router_process *process)
     return e;
 }
 
+static err start_metadata(struct router_process *process)
+{
+    const struct router_config *config = process->config;
+    const struct metadata_http_options options = { .loop = process->loop,
+                                                   .ca = config->metadata_ca,
+                                                   .hosts = config->metadata_hosts,
+                                                   .plain_hosts = config->metadata_plain_hosts };
+    err e = metadata_http_new(&options, &process->metadata);
+
+    if (e != ERR_OK)
+        fail(process, "metadata", err_text(e));
+    return e;
+}
+
 static uint64_t cluster_certificate_ms(void *context)
 {
     const struct router_process *process = context;
@@ -466,6 +483,10 @@ static void make_dispatcher(struct router_process *process)
         .register_rate = config->register_rate,
         .count_age_ms = (uint32_t)config->count_age,
         .count_memo_bytes = config->count_memo_size,
+        .metadata_port = metadata_http_port(process->metadata),
+        .metadata_age_ms = config->metadata_age,
+        .metadata_timeout_ms = (uint32_t)config->metadata_timeout,
+        .metadata_memo_bytes = config->metadata_memo_size,
         .self = { config->name, process->options.version, cluster_certificate_ms,
                   public_certificate_ms, process },
         .observer = { router_metrics_finished, process->router_metrics },
@@ -627,6 +648,8 @@ err router_process_new(const struct router_process_options *options,
         e = start_etcd(process);
     if (e == ERR_OK)
         e = start_gatekeeper(process);
+    if (e == ERR_OK)
+        e = start_metadata(process);
     if (e == ERR_OK) {
         make_dispatcher(process);
         e = open_doors(process);
@@ -692,6 +715,9 @@ void router_process_free(struct router_process *process)
     servers_free(process->servers);
     router_metrics_watch_consumers(process->router_metrics, NULL);
     consumer_watch_free(process->consumers);
+    if (process->caller != NULL)
+        metas_stop(process->router.metas);
+    metadata_http_free(process->metadata);
     caller_free(process->caller);
     key_feed_free(process->keys);
     token_feed_free(process->tokens);

@@ -53,19 +53,13 @@ static err take_turn(struct request *request, const struct route_entity *entity,
     return ERR_FULL;
 }
 
-/* A consumer of events tells who committed last. */
-static bool keeps_caller(const struct method_info *method)
-{
-    return method->id == METHOD_CREATE_CONSUMER || method->id == METHOD_COMMIT_CONSUMER;
-}
-
-/* Of requests that name a system, or a consumer: who asks stands behind them, be it nothing, since
- * the last such field counts, and a caller may have written one. */
+/* Of requests that name a system, or whose rows say who wrote them: who asks stands behind them, be
+ * it nothing, since the last such field counts, and a caller may have written one. */
 static void encode(struct request *request, const struct forward_message *message,
                    struct caller_call *call)
 {
     call->called = (struct slice){ 0 };
-    if (!request->as_system && !keeps_caller(request->method)) {
+    if (!request->as_system && !method_keeps_caller(request->method)) {
         call->body = message->encoded.size > 0 ? message->encoded
                                                : encode_in_arena(request->arena, message->message);
         return;
@@ -206,7 +200,7 @@ void forward_handle(struct request *request)
     forward_as(request, request->method);
 }
 
-/* Field 1 of its request is `shard`, or a consumer of events that lives there. */
+/* Field 1 of its request is `shard`, or a consumer of events or a target that lives there. */
 static uint32_t shard_named(const struct request *request, uint32_t shard_count)
 {
     const ProtobufCMessage *message = request->message;
@@ -218,6 +212,12 @@ static uint32_t shard_named(const struct request *request, uint32_t shard_count)
         char *name;
         memcpy(&name, (const uint8_t *)message + field->offset, sizeof name);
         return shard_of_entity(event_consumer_entity(name, request->arena), shard_count);
+    }
+    if (field != NULL && strcmp(field->name, "target_id") == 0) {
+        char *target;
+        memcpy(&target, (const uint8_t *)message + field->offset, sizeof target);
+        struct slice id = slice_from_text(target);
+        return id.size <= TARGET_BYTES_MAX ? shard_of_target(id, shard_count) : 0;
     }
     CHECK(field != NULL && field->type == PROTOBUF_C_TYPE_UINT32);
     memcpy(&shard, (const uint8_t *)message + field->offset, sizeof shard);

@@ -12,6 +12,8 @@
 void forward_handle(struct request *request);
 /* Lists that filter: the same, again and again until the page is full. */
 void filled_page_handle(struct request *request);
+/* ListFavorites: with the metadata of its targets, if it is asked for. */
+void listed_targets_handle(struct request *request);
 /* To the owner of the shard that the request names. */
 void forward_shard_handle(struct request *request);
 /* Batch methods: an element each as above. */
@@ -32,6 +34,7 @@ void mint_then(struct request *request, handle_fn *handle);
 /* The router's own methods: OWN_<route>(text) is `text` for those routes, else nothing. */
 #define OWN_ROUTER(...) __VA_ARGS__
 #define OWN_STREAM(...) __VA_ARGS__
+#define OWN_GATHER(...) __VA_ARGS__
 #define OWN_SCATTER(...)
 #define OWN_MUTATION(...)
 #define OWN_READ(...)

@@ -6,6 +6,7 @@
 #include "router/core/scatter.h"
 #include "router/rpc/count_gather.h"
 #include "router/rpc/event_feed.h"
+#include "router/rpc/metadata_gather.h"
 #include "router/rpc/top_gather.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/mint_book.h"
@@ -26,6 +27,7 @@ void router_init(struct router *router, const struct router_options *options)
     router->large = large_reads_new();
     router->counts = counts_new(router);
     router->tops = tops_new(router);
+    router->metas = metas_new(router);
     router->event_feed = event_feed_new(router);
     admission_init(&router->admission, options->in_flight_max);
 }
@@ -42,6 +44,7 @@ void router_deinit(struct router *router)
     large_reads_free(router->large);
     counts_free(router->counts);
     tops_free(router->tops);
+    metas_free(router->metas);
     event_feed_free(router->event_feed);
 }
 
@@ -67,10 +70,13 @@ static handle_fn *find_handler(const struct method_info *method)
     switch (method->route) {
     case METHOD_ROUTER:
     case METHOD_STREAM:
+    case METHOD_GATHER:
         return own_handlers[method->id];
     case METHOD_SCATTER:
         return batch_handle;
     case METHOD_READ:
+        if (method->id == METHOD_LIST_FAVORITES)
+            return listed_targets_handle;
         return method->most > 0 ? filled_page_handle : forward_handle;
     case METHOD_MUTATION:
         return forward_handle;

@@ -12,11 +12,13 @@
 #include "router/core/rate_limit.h"
 #include "router/core/session_guard.h"
 #include "router/rpc/caller.h"
+#include "router/rpc/metadata_port.h"
 #include "router/rpc/servers.h"
 #include "runtime/base/budget.h"
 #include "runtime/base/log.h"
 
 struct counts;
+struct metas;
 struct mint_book;
 struct request;
 
@@ -62,6 +64,10 @@ struct router_options {
     uint32_t register_rate;  /* Registrations of servers a second of one caller; 0: no limit. */
     uint32_t count_age_ms;   /* How old a count of favorites may be that is told again. */
     size_t count_memo_bytes; /* Of counts kept; 0: none is. */
+    struct metadata_port metadata_port; /* To endpoints of metadata; `start` NULL: none is asked. */
+    uint64_t metadata_age_ms;     /* How old metadata may be that is told without asking again. */
+    uint32_t metadata_timeout_ms; /* How long a list waits for it. */
+    size_t metadata_memo_bytes;   /* Of metadata kept. */
     struct budget
         *answers;        /* Counts what came for answers, see request_hold. NULL: nothing does. */
     uint64_t trace_seed; /* Where the ids of traces that begin here come from; any number. */
@@ -76,7 +82,8 @@ struct router {
     struct session_guard guard;
     struct mint_book *mint;
     struct counts *counts;      /* What is known of targets: count_gather.h, */
-    struct tops *tops;          /* and of top lists: top_gather.h. */
+    struct tops *tops;          /* of top lists: top_gather.h, */
+    struct metas *metas;        /* and of what targets are called: metadata_gather.h. */
     uint64_t mints_refused;     /* Calls that would make more than their key may. */
     struct rate_table *players; /* NULL: no limit. */
     struct rate_table *registrations;

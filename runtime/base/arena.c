@@ -7,6 +7,24 @@
 
 #include "runtime/base/check.h"
 
+/* The address sanitizer sees a block as one piece of memory. It is told which bytes of it were
+ * handed out, and each piece has a gap behind it: who writes past its end is found at once. */
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#define GAP_BYTES             16u
+#define FORBID(bytes, size)   ASAN_POISON_MEMORY_REGION(bytes, size)
+#define HAND_OUT(bytes, size) ASAN_UNPOISON_MEMORY_REGION(bytes, size)
+#else
+#define GAP_BYTES             0u
+#define FORBID(bytes, size)   ((void)(bytes))
+#define HAND_OUT(bytes, size) ((void)(bytes))
+#endif
+
 #define ARENA_ALIGN       16u
 #define ARENA_BLOCK_BYTES 8192u
 #define POOL_BLOCKS_MAX   64u
@@ -33,18 +51,20 @@ static struct arena_block *block_new(struct arena *arena, size_t capacity)
     block->next = arena->blocks;
     arena->blocks = block;
     arena->used = 0;
+    FORBID(block->data, block->capacity);
     return block;
 }
 
 void *arena_alloc(struct arena *arena, size_t size_bytes)
 {
     CHECK(size_bytes < SIZE_MAX / 2);
-    size_t size = (size_bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    size_t size = ((size_bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1)) + GAP_BYTES;
     struct arena_block *block = arena->blocks;
 
     if (block == NULL || block->capacity - arena->used < size)
         block = block_new(arena, size > ARENA_BLOCK_BYTES ? size : ARENA_BLOCK_BYTES);
     void *at = block->data + arena->used;
+    HAND_OUT(at, size_bytes);
     arena->used += size;
     arena->total_bytes += size;
     return at;
@@ -74,7 +94,7 @@ char *arena_copy_text(struct arena *arena, const char *text)
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
     struct arena_block *block = arena->blocks;
-    size_t room = block != NULL ? block->capacity - arena->used : 0;
+    size_t room = block != NULL && GAP_BYTES == 0 ? block->capacity - arena->used : 0;
     char *behind = room > 0 ? (char *)block->data + arena->used : NULL;
     va_list args;
 
@@ -131,6 +151,8 @@ void arena_reset(struct arena *arena)
         blocks_free(keep->next);
         keep->next = NULL;
     }
+    if (keep != NULL)
+        FORBID(keep->data, keep->capacity);
     *arena = (struct arena){ .blocks = keep, .pool = arena->pool };
 }
 

@@ -138,3 +138,15 @@ void utf8_snippet(char *ret_text, size_t capacity, struct slice text)
     }
     ret_text[used] = 0;
 }
+
+bool utf8_is_clean(struct slice text)
+{
+    if (!utf8_valid(text))
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        bool is_c1 = text.data[i] == 0xC2 && i + 1 < text.size && text.data[i + 1] < 0xA0;
+        if (text.data[i] < 0x20 || text.data[i] == 0x7F || is_c1)
+            return false;
+    }
+    return true;
+}

@@ -8,6 +8,8 @@
 #include "runtime/base/buf.h"
 
 bool utf8_valid(struct slice text);
+/* The same without control characters, C1 included. */
+bool utf8_is_clean(struct slice text);
 /* Whether all of it is visible ASCII: no space, no control, nothing above 0x7e. */
 bool ascii_is_visible(struct slice text);
 /* Bytes of the one character that `text` begins with, 1 to 4; 0 when it is malformed. Text is not

@@ -53,7 +53,7 @@ static bool is_of_a_shard(const struct method_info *method)
 {
     return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
            method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE ||
-           method->route == METHOD_SHARD_VIEW;
+           method->route == METHOD_GATHER || method->route == METHOD_SHARD_VIEW;
 }
 
 static bool may_ask_something(uint8_t self, uint8_t peer)

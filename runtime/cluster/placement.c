@@ -14,6 +14,17 @@ uint32_t shard_of_entity(struct slice entity_id, uint32_t shard_count)
     return (uint32_t)(hash_u64(entity_id) >> (64 - (unsigned)__builtin_ctz(shard_count)));
 }
 
+uint32_t shard_of_target(struct slice target_id, uint32_t shard_count)
+{
+    uint8_t entity[sizeof TARGET_ENTITY - 1 + TARGET_BYTES_MAX];
+    const size_t head = sizeof TARGET_ENTITY - 1;
+
+    CHECK(target_id.size <= TARGET_BYTES_MAX);
+    memcpy(entity, TARGET_ENTITY, head);
+    memcpy(entity + head, target_id.data, target_id.size);
+    return shard_of_entity((struct slice){ entity, head + target_id.size }, shard_count);
+}
+
 static uint64_t weight(uint32_t shard, uint64_t replica_id)
 {
     uint8_t bytes[12];

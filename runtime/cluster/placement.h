@@ -16,6 +16,11 @@
 /* The top log2(shard_count) bits of XXH3-64 of the entity id. Top bits, so that shard n of S
  * is exactly shards 2n and 2n+1 of 2S. shard_count must be valid (CHECK). */
 uint32_t shard_of_entity(struct slice entity_id, uint32_t shard_count);
+/* The same of "target:<id>": where what the game says of a target is kept. An id of at most
+ * TARGET_BYTES_MAX (CHECK). */
+#define TARGET_ENTITY    "target:"
+#define TARGET_BYTES_MAX 128u
+uint32_t shard_of_target(struct slice target_id, uint32_t shard_count);
 
 struct placement_node {
     uint64_t replica_id; /* Not 0, each once. */

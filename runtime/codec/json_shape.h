@@ -40,7 +40,9 @@ enum json_shape {
     X("holdfast.v1.PatchStep",      "kind",       VERB)     \
     X("holdfast.v1.PatchStep",      "json",       OPERAND)  \
     X("holdfast.v1.ItemSpec",       "attributes", DOCUMENT) \
-    X("holdfast.v1.Item",           "attributes", DOCUMENT)
+    X("holdfast.v1.Item",           "attributes", DOCUMENT) \
+    X("holdfast.v1.TargetMetadata", "attributes", DOCUMENT) \
+    X("holdfast.v1.PutTargetMetadataRequest", "attributes", DOCUMENT)
 /* clang-format on */
 
 /* The name of the KEY of a message, by the message's full name; NULL: it has none. */

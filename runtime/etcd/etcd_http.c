@@ -209,6 +209,16 @@ static void body_options(struct etcd_http *http, struct etcd_http_request *reque
     curl_easy_setopt(easy, CURLOPT_SEEKDATA, request);
 }
 
+static curl_socket_t socket_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    const struct etcd_http_request *request = context;
+    (void)purpose;
+
+    if (!request->may_connect(&address->addr))
+        return CURL_SOCKET_BAD;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 static void request_options(struct etcd_http *http, struct etcd_http_request *request,
                             const char *url)
 {
@@ -227,6 +237,10 @@ static void request_options(struct etcd_http *http, struct etcd_http_request *re
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
+    if (request->may_connect != NULL) {
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, socket_open);
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, request);
+    }
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);

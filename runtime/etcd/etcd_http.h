@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include <curl/curl.h>
 #include <uv.h>
@@ -38,6 +39,8 @@ struct etcd_http_request {
     bool repeatable;     /* Without effect, so curl may send it again on a fresh connection. */
     uint64_t timeout_ms; /* 0: none, for streams. */
     size_t answer_max;
+    /* Whether a connection may be opened to that address; NULL: to any. */
+    bool (*may_connect)(const struct sockaddr *address);
     /* More of the answer lies in `answer`; the owner may consume it. NULL: only `done`. */
     void (*data)(struct etcd_http_request *request);
     /* Over. The request may be freed or sent again from within. */

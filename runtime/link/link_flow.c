@@ -484,10 +484,11 @@ static void take_response(struct link *link)
     }
 }
 
-/* New credit for the peer, now and then: what it sent was taken, with all that came of it. */
+/* New credit for the peer, once half of what it sends at once was taken, with all that came of it:
+ * it makes the other half meanwhile. */
 static void give_credit(struct link *link)
 {
-    if (link->parts_taken < OUT_CREDIT_BYTES / 2)
+    if (link->parts_taken < OUT_WINDOW_BYTES / 2)
         return;
     append(link, &(struct frame){ .kind = FRAME_CREDIT, .request_id = link->parts_taken });
     link->parts_taken = 0;

@@ -5,6 +5,9 @@
 #define KEEP_BYTES_MAX 1048576u /* Larger buffers are given back once empty. */
 #define LENGTH_SIZE    4u
 
+/* Of earlier versions: see link_flow.c, give_credit. */
+_Static_assert(OUT_WINDOW_BYTES >= OUT_CREDIT_BYTES / 2, "no peer would ever give new credit");
+
 void out_queue_use_parts(struct out_queue *queue)
 {
     CHECK(!queue->parts);
@@ -89,6 +92,14 @@ static size_t end_of_frame(const struct out_lane_bytes *lane, size_t at)
     return at + LENGTH_SIZE + load_u32(lane->bytes.data + at);
 }
 
+/* How many more bytes of large answers may be on their way. */
+static size_t window_of(const struct out_queue *queue)
+{
+    uint64_t flying = OUT_CREDIT_BYTES - queue->credit;
+
+    return flying < OUT_WINDOW_BYTES ? (size_t)(OUT_WINDOW_BYTES - flying) : 0;
+}
+
 /* Of large answers: they are one stream, whose frames need not be told apart here. */
 static struct slice next_part(const struct out_queue *queue)
 {
@@ -96,7 +107,7 @@ static struct slice next_part(const struct out_queue *queue)
     size_t size = lane->bytes.size - lane->at;
 
     size = size < OUT_PART_BYTES ? size : OUT_PART_BYTES;
-    size = size < queue->credit ? size : (size_t)queue->credit;
+    size = size < window_of(queue) ? size : window_of(queue);
     return (struct slice){ lane->bytes.data + lane->at, size };
 }
 
@@ -108,7 +119,7 @@ static enum out_lane next_lane(const struct out_queue *queue)
         return OUT_CALLS;
     if (out_queue_lane_bytes(queue, OUT_SYSTEM) > 0)
         return OUT_SYSTEM;
-    bool large = queue->credit > 0 && out_queue_lane_bytes(queue, OUT_LARGE) > 0;
+    bool large = window_of(queue) > 0 && out_queue_lane_bytes(queue, OUT_LARGE) > 0;
     bool small = out_queue_lane_bytes(queue, OUT_CALLS) > 0;
     return large && (queue->large_turn || !small) ? OUT_LARGE : OUT_CALLS;
 }

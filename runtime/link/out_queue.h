@@ -6,7 +6,8 @@
  * Large answers have a lane of their own, if the peer takes parts. They leave as a stream of frames
  * inside PART frames, one between two turns of the others, so a small answer waits for one part and
  * not for one answer. No more of them is between here and the peer's decoder than the peer gave
- * credit for: what fills the sockets would go before every answer that comes later.
+ * credit for, and no more than OUT_WINDOW_BYTES: what fills the sockets would go before every
+ * answer that comes later.
  *
  * The bytes of callers' frames are counted in a budget, if there is one, from the moment they come
  * in until they are on the socket (out_queue_written) or dropped (out_queue_clear).
@@ -25,8 +26,11 @@ enum out_lane {
 };
 
 #define OUT_PART_BYTES 65536u /* Of the lane of large answers, in one PART. */
-/* Of them, on their way at once: about 1 ms of the peer's time. */
+/* Of them, what a peer takes before it gives new credit. Part of the protocol. */
 #define OUT_CREDIT_BYTES 262144u
+/* Of that, what is on its way at once: what a small answer may find before it in the sockets, some
+ * 0.2 ms of the peer's time. A peer of an earlier version gives credit for so much, and no less. */
+#define OUT_WINDOW_BYTES 131072u
 
 struct out_lane_bytes {
     struct buf bytes; /* Frames not handed over, from `at` on. */

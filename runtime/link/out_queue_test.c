@@ -193,12 +193,12 @@ static void no_more_parts_leave_than_the_peer_gave_credit_for(void **state)
         buf_append(&stream, next.data, next.size);
         out_queue_taken(&queue, lane, next.size);
     }
-    assert_int_equal(stream.size, OUT_CREDIT_BYTES);
+    assert_int_equal(stream.size, OUT_WINDOW_BYTES);
     push(&queue, FRAME_RESPONSE, 10); /* What is small needs none. */
     assert_int_equal(out_queue_next(&queue, TURN, &lane).size, FRAME_HEADER_SIZE + 10);
     assert_int_equal(lane, OUT_CALLS);
     out_queue_taken(&queue, lane, FRAME_HEADER_SIZE + 10);
-    assert_false(out_queue_credit(&queue, OUT_CREDIT_BYTES + 1));
+    assert_false(out_queue_credit(&queue, OUT_WINDOW_BYTES + 1));
     while (out_queue_bytes(&queue) > 0) {
         assert_true(out_queue_credit(&queue, 1000));
         struct slice next = out_queue_next(&queue, TURN, &lane);

@@ -293,7 +293,7 @@ static bool is_read(const struct method_info *method)
     if (method->writes)
         return false;
     return method->route == METHOD_READ || method->route == METHOD_SHARD ||
-           is_named_read(method->name);
+           method->route == METHOD_GATHER || is_named_read(method->name);
 }
 
 static void idl_calls_those_methods_reads_that_are(void **state)

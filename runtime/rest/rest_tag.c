@@ -122,6 +122,16 @@ bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
     return true;
 }
 
+bool rest_tag_is_told(const ProtobufCMessage *request)
+{
+    const Holdfast__V1__ListFavoritesRequest *list = (const void *)request;
+    const Holdfast__V1__GetTopRequest *top = (const void *)request;
+
+    if (request->descriptor == &holdfast__v1__list_favorites_request__descriptor)
+        return list->n_include == 0;
+    return request->descriptor != &holdfast__v1__get_top_request__descriptor || top->n_include == 0;
+}
+
 /* ---- how long it is kept ---- */
 
 static const uint32_t kept_s[METHOD_ID_MAX + 1] = {
@@ -153,8 +163,8 @@ uint32_t rest_keep_s(enum method_id method, const ProtobufCMessage *request,
                      const ProtobufCMessage *answer)
 {
     if (kept_s[method] == 0 || answer == NULL || is_set(request, "fresh") ||
-        is_set(answer, "stale") || is_set(find_message(answer, "count"), "stale") ||
-        has_stale_part(answer))
+        is_set(answer, "stale") || is_set(answer, "metadata_incomplete") ||
+        is_set(find_message(answer, "count"), "stale") || has_stale_part(answer))
         return 0;
     return kept_s[method];
 }

@@ -24,6 +24,10 @@
  */
 bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES]);
 
+/* Whether the request asks for what comes from elsewhere, which changes while versions and counts
+ * stay: such an answer has no tag. */
+bool rest_tag_is_told(const ProtobufCMessage *request);
+
 /* For how many seconds the caller may keep the answer, by the option cache_max_age_s in idl. 0: not
  * at all, as where the request asks for what is `fresh`, or where a count is stale. */
 uint32_t rest_keep_s(enum method_id method, const ProtobufCMessage *request,

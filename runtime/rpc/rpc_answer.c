@@ -26,8 +26,16 @@ struct fields {
     char retry_after[12];
     char etag[REST_TAG_BYTES];
     char keep[32];
+    char allow[REST_ALLOW_BYTES];
     struct error_words words;
 };
+
+/* What a call found out about its route goes with the call's memory, before the answer does. */
+static const char *keep_allow(struct fields *fields, const char *verbs)
+{
+    snprintf(fields->allow, sizeof fields->allow, "%s", verbs);
+    return fields->allow;
+}
 
 static void add(struct fields *fields, const char *name, struct slice value)
 {
@@ -89,7 +97,8 @@ static bool has_envelopes(const struct rpc_call *call)
     return call->request.protocol != RPC_CONNECT;
 }
 
-/* The call's memory goes before the answer does: the exchange may be freed by the answer. */
+/* The call's memory goes before the answer does, since the exchange may be freed by it: no header
+ * may point into that memory. */
 static void end(struct rpc_call *call, const struct http_answer *answer)
 {
     struct http_exchange *exchange = call->exchange;
@@ -226,11 +235,18 @@ static void add_packed(struct fields *fields, const struct rpc_call *call)
     add_text(fields, rpc_encoding_header(call->request.protocol), "gzip");
 }
 
+static bool has_tag(const struct rpc_call *call, const ProtobufCMessage *message,
+                    char ret_tag[REST_TAG_BYTES])
+{
+    return (call->request.message == NULL || rest_tag_is_told(call->request.message)) &&
+           rest_tag_of(message, ret_tag);
+}
+
 /* For If-Match and If-None-Match, of those who do not look into bodies. */
 static void add_etag(struct fields *fields, const struct rpc_call *call,
                      const ProtobufCMessage *message)
 {
-    if (call->is_rest && message != NULL && rest_tag_of(message, fields->etag))
+    if (call->is_rest && message != NULL && has_tag(call, message, fields->etag))
         add_text(fields, "etag", fields->etag);
 }
 
@@ -240,7 +256,7 @@ static bool is_known(const struct rpc_call *call, const ProtobufCMessage *messag
 {
     char tag[REST_TAG_BYTES];
 
-    return call->if_none_match.size > 0 && rest_tag_of(message, tag) &&
+    return call->if_none_match.size > 0 && has_tag(call, message, tag) &&
            rest_tags_have(call->if_none_match, tag);
 }
 
@@ -329,7 +345,7 @@ static void add_allowed(struct fields *fields, const struct rpc_call *call, unsi
         add_text(fields, "www-authenticate",
                  call->request.api_key.size > 0 ? "Bearer error=\"invalid_token\"" : "Bearer");
     if (status == 405)
-        add_text(fields, "allow", call->allow != NULL ? call->allow : "POST");
+        add_text(fields, "allow", keep_allow(fields, call->allow != NULL ? call->allow : "POST"));
     if (status == 415 && call->is_rest)
         add_text(fields, "accept", "application/json");
     else if (status == 415)
@@ -596,7 +612,7 @@ void rpc_answer_preflight(struct rpc_call *call, const char *verbs)
 
     add_cors(&fields, call);
     if (rpc_origin_allowed(call->server->cors_origins, origin)) {
-        add_text(&fields, "access-control-allow-methods", verbs);
+        add_text(&fields, "access-control-allow-methods", keep_allow(&fields, verbs));
         add_text(&fields, "access-control-allow-headers",
                  "authorization, content-type, content-encoding, connect-protocol-version, "
                  "connect-timeout-ms, connect-content-encoding, connect-accept-encoding, "

@@ -10,14 +10,19 @@
 #include "runtime/tls/tls_resumption.h"
 
 /* ChaCha20 first: mbedtls 2.28 does AES-GCM one block at a time, so that even with the processor's
- * AES instructions 16 KiB cost 3.4 ns a byte against 2.0 (measured on the reference machine). */
-static const int ciphers[] = { MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-                               MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-                               MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-                               MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-                               MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-                               MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-                               0 };
+ * AES instructions 16 KiB cost 3.3 ns a byte against 2.5 (measured on the reference machine). */
+#define CIPHERS_FOR_ALL                                                                            \
+    MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,                                         \
+        MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,                                       \
+        MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,                                           \
+        MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,                                             \
+        MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,                                           \
+        MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384
+static const int ciphers[] = { CIPHERS_FOR_ALL, 0 };
+/* Between processes of a cluster, whose processors have those instructions: AES-CCM (RFC 7251),
+ * which needs nothing but AES, costs 1.6 ns a byte. One without them does not offer it. */
+static const int ciphers_of_links[] = { MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_CCM, CIPHERS_FOR_ALL,
+                                        0 };
 /* Fast curves first; mbedtls would begin with P-521. */
 static const mbedtls_ecp_group_id curves[] = { MBEDTLS_ECP_DP_CURVE25519, MBEDTLS_ECP_DP_SECP256R1,
                                                MBEDTLS_ECP_DP_SECP384R1, MBEDTLS_ECP_DP_SECP521R1,
@@ -156,7 +161,8 @@ static err apply(struct tls_config *config, const struct tls_options *options)
         return ERR_NO_MEMORY;
     mbedtls_ssl_conf_rng(conf, tls_random, NULL);
     mbedtls_ssl_conf_min_version(conf, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
-    mbedtls_ssl_conf_ciphersuites(conf, ciphers);
+    mbedtls_ssl_conf_ciphersuites(
+        conf, options->verify_peer && tls_has_fast_aes() ? ciphers_of_links : ciphers);
     mbedtls_ssl_conf_curves(conf, curves);
     if (options->side == TLS_CLIENT)
         mbedtls_ssl_conf_session_tickets(conf, MBEDTLS_SSL_SESSION_TICKETS_DISABLED);

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include <mbedtls/aesni.h>
 #include <mbedtls/entropy.h>
 #include <mbedtls/error.h>
 
@@ -81,4 +82,13 @@ uint64_t tls_time_ms(const mbedtls_x509_time *time)
     time_t seconds = timegm(&parts);
 
     return seconds > 0 ? (uint64_t)seconds * 1000u : 0;
+}
+
+bool tls_has_fast_aes(void)
+{
+#if defined(MBEDTLS_AESNI_C) && defined(MBEDTLS_HAVE_X86_64)
+    return mbedtls_aesni_has_support(MBEDTLS_AESNI_AES) != 0;
+#else
+    return false;
+#endif
 }

@@ -3,6 +3,7 @@
 #define RUNTIME_TLS_TLS_PRIVATE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include <mbedtls/ssl.h>
 #include <mbedtls/ssl_cache.h>
@@ -42,5 +43,9 @@ struct tls_error tls_error_of(int code);
 NODISCARD err tls_file_read(const char *path, struct buf *ret_text, struct tls_error *ret_error);
 
 uint64_t tls_time_ms(const mbedtls_x509_time *time);
+
+/* Whether mbedtls does AES by this processor's own instructions here: then AES is faster than
+ * ChaCha20, and takes the same time whatever the key and the text are. */
+bool tls_has_fast_aes(void);
 
 #endif

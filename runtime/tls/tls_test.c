@@ -10,6 +10,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/test_directory.h"
 #include "runtime/tls/certs.h"
+#include "runtime/tls/tls_private.h"
 #include "runtime/tls/tls_session.h"
 
 /* Two clusters' CAs and their leaves, made once. */
@@ -150,7 +151,8 @@ static void mutual_handshake_carries_data_both_ways(void **state)
         assert_true(tls_session_is_established(pair.server));
         assert_non_null(strstr(tls_session_peer_name(pair.server), "CN=a"));
         assert_non_null(strstr(tls_session_peer_name(pair.client), "CN=b"));
-        assert_non_null(strstr(tls_session_cipher(pair.client), "CHACHA20"));
+        assert_non_null(strstr(tls_session_cipher(pair.client),
+                               tls_has_fast_aes() ? "AES-128-CCM" : "CHACHA20"));
         struct slice bytes = { big, sizeof big };
         assert_int_equal(tls_session_write(pair.client, bytes), ERR_OK);
         assert_int_equal(tls_session_write(pair.server, SLICE_LITERAL("short")), ERR_OK);
@@ -159,6 +161,21 @@ static void mutual_handshake_carries_data_both_ways(void **state)
         assert_true(slice_equal(buf_slice(&pair.at_client), SLICE_LITERAL("short")));
         pair_deinit(&pair);
     }
+}
+
+/* As those of an earlier version, of a processor without AES, or of the public port. */
+static void a_peer_that_does_not_know_ccm_gets_chacha20(void **state)
+{
+    struct pair pair;
+    struct tls_config *client = config_of(*state, TLS_CLIENT, 0, "a");
+
+    mbedtls_ssl_conf_ciphersuites(
+        &client->conf, (const int[]){ MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+                                      MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, 0 });
+    pair_init(&pair, client, config_of(*state, TLS_SERVER, 0, "b"));
+    settle(&pair, 4096);
+    assert_non_null(strstr(tls_session_cipher(pair.server), "CHACHA20"));
+    pair_deinit(&pair);
 }
 
 static void close_notify_is_an_orderly_end(void **state)
@@ -270,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mutual_handshake_carries_data_both_ways),
+        cmocka_unit_test(a_peer_that_does_not_know_ccm_gets_chacha20),
         cmocka_unit_test(close_notify_is_an_orderly_end),
         cmocka_unit_test(certificate_of_another_ca_is_refused_by_name),
         cmocka_unit_test(client_without_certificate_is_refused),

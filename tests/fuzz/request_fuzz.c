@@ -50,7 +50,8 @@ static bool route(struct target *t, const struct method_info *method,
         return false;
     }
     if (method->route != METHOD_MUTATION && method->route != METHOD_READ)
-        return method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE;
+        return method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE ||
+               method->route == METHOD_GATHER;
     if (route_find_entity(method, message, &t->arena, &entity, &detail) == ERR_OK)
         return true;
     CHECK(detail.message != NULL && detail.message[0] != 0);

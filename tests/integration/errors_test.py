@@ -26,7 +26,8 @@ STREAMS = [method for method, route in ROUTES.items() if route == "STREAM"]
 STREAMS_OF_PLAYERS = {"EventService/Subscribe"}  # For keys that read players, and not for those of the cluster.
 ADMIN = "system:admin"
 # A player's token may ask them, and they know no field player_id.
-OF_NO_PLAYER = {"FavoritesService/GetCount", "FavoritesService/BatchGetCounts", "FavoritesService/GetTop"}
+OF_NO_PLAYER = {"FavoritesService/GetCount", "FavoritesService/BatchGetCounts", "FavoritesService/GetTop",
+                "FavoritesService/BatchGetTargetMetadata"}
 COUNTERS = "CounterService/"
 FOR_EVERY_KEY = "AdminService/GetServiceInfo"
 MOVABLE = 3000  # Milliseconds; of calls that must not wait for an owner that is frozen.
@@ -644,6 +645,18 @@ class Errors(ClusterTest):
                 break
         self.assertEqual(full, "CAPACITY_FULL")
 
+    def test_d_metadata(self):
+        service, op_id = "FavoritesService/", uuid7()
+        put = {"targetId": "shown", "opId": op_id, "title": "A"}
+        self.gives(None, service + "PutTargetMetadata", put)
+        self.gives("OPERATION_ID_MISMATCH", service + "PutTargetMetadata", put | {"title": "B"})
+        for method in ("PutTargetMetadata", "DeleteTargetMetadata"):
+            request = {"targetId": "shown"} | ({"opId": uuid7()} if method == "PutTargetMetadata" else {})
+            self.gives("VERSION_CONFLICT", service + method, request | {"ifVersion": 1 << 40})
+            self.gives("NOT_FOUND", service + method, request | {"collection": "none"})
+        wait_for("the collection to be unknown", lambda: self.outcome(service + "BatchGetTargetMetadata", {
+            "targetIds": ["shown"], "collection": "none"}) == "NOT_FOUND")
+
     def test_d_erasure(self):
         erase, undo = "ErasureService/ErasePlayer", "ErasureService/RestorePlayer"
         request = {"playerId": "erased", "opId": uuid7(), "authority": ADMIN}
@@ -705,9 +718,10 @@ class Errors(ClusterTest):
         writes |= self.erasures(self.player)
         for method, route in ROUTES.items():
             if route == "SHARD_WRITE" and method in api.PROMISED:
-                named = method.endswith("Consumer")
-                writes[method] = {"consumer": "unheard"} if named else {"shard": 0}
-                if named and not method.endswith("/DeleteConsumer"):
+                named, shown = method.endswith("Consumer"), method.endswith("TargetMetadata")
+                writes[method] = ({"consumer": "unheard"} if named else {"targetId": "unheard"} if shown
+                                  else {"shard": 0})
+                if (named or shown) and "/Delete" not in method:
                     writes[method]["opId"] = uuid7()
         for verb, more in (("Put", {"body": {"counter": {"maxValue": 5}}}), ("Rollback", {"version": 1}),
                            ("Delete", {})):

@@ -265,6 +265,21 @@ class Rest(ClusterTest):
         self.assertTrue(gone["applied"])
         self.good("ListByTarget", {"shard": 0}, query={"target_id": "x"})
 
+    def test_1_metadata(self):
+        collection, place = {"kind": "collection", "name": "shown"}, {"target_id": "a/b é"}
+        wait_for("shown to be in force", lambda: self.route("PutDefinition", collection, {
+            "opId": uuid7(), "waitMs": 20000, "body": {"collection": {"conflictPolicy": "highest_version"}}})[2].get(
+                "definition", {}).get("inForce"))
+        made = self.good("PutTargetMetadata", place, {"title": "A", "collection": "shown", "attributes": {"n": 1}},
+                         headers={"idempotency-key": uuid7()})["metadata"]
+        self.assertEqual((made["title"], made["attributes"]), ("A", {"n": 1}))
+        wait_for("a router to know", lambda: self.good("BatchGetTargetMetadata", None, {
+            "targetIds": ["a/b é"], "collection": "shown"}).get("metadata") == [made])
+        self.assertEqual(self.good("BatchGetTargetMetadata_2", query={
+            "target_ids": ["a/b é"], "collection": "shown"})["metadata"], [made])
+        self.assertTrue(self.good("DeleteTargetMetadata", place, query={
+            "collection": "shown", "if_version": made["version"]})["deleted"])
+
     def test_1_counters(self):
         ada, plays = self.player(), {"counter": "plays"}
         wait_for("plays to be in force", lambda: self.route("PutDefinition", {"kind": "counter", "name": "plays"}, {

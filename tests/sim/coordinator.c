@@ -604,6 +604,7 @@ static void count_up(struct sim *sim, const struct sim_coord *c)
     coord_stats_get(c->core, &stats);
     sim->counts.claims += stats.claims;
     sim->counts.owners_declined += stats.declined;
+    sim->counts.owners_raised += stats.outgrown;
     sim->counts.failovers += stats.failovers;
     sim->counts.evacuations += stats.evacuations;
     sim->counts.restarted_owners += stats.restarts;

@@ -7,7 +7,8 @@
     X(events_of_ledgers) X(events_of_edges) X(events_of_sessions) X(events_of_definitions)          \
     X(events_trimmed) X(events_told) X(events_pages) X(events_filtered) X(events_gaps) X(events_lost)     \
     X(consumers_read) X(consumers_committed) X(consumers_repeated) X(consumers_rewound)             \
-    X(consumers_conflicts) X(consumers_held_back)
+    X(consumers_conflicts) X(consumers_held_back)                                                   \
+    X(metadata_written) X(metadata_repeated) X(metadata_conflicts) X(metadata_removed) X(metadata_read)
 /* clang-format on */
 
 #endif

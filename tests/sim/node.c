@@ -12,16 +12,14 @@
 #include "runtime/cluster/wire.h"
 #include "tests/sim/backup.h"
 #include "tests/sim/goods.h"
+#include "tests/sim/node_claim.h"
 #include "tests/sim/top.h"
 
-#define TICK_MS         30u
-#define CHECK_EVERY     64u /* Steps of one shard, from one look at all of it to the next. */
-#define LEASE_TTL_MS    2000u
-#define LEASE_KEEP_MS   500u
-#define NOTE_MS         2000u
-#define CLAIM_CLOSED_MS 300u
-#define CLAIM_SILENT_MS 900u
-#define CLAIM_AGAIN_MS  500u
+#define TICK_MS       30u
+#define CHECK_EVERY   64u /* Steps of one shard, from one look at all of it to the next. */
+#define LEASE_TTL_MS  2000u
+#define LEASE_KEEP_MS 500u
+#define NOTE_MS       2000u
 
 struct sim_node *node_get(struct sim *sim, uint32_t proc)
 {
@@ -464,117 +462,10 @@ void node_changed(struct sim *sim, struct sim_node *node, const struct etcd_chan
               &(struct shard_event){ .type = SHARD_RECORD, .record = &rep });
 }
 
-/* ---- early claims, as node/io/cluster/claims.c makes them ---- */
-struct complaint {
-    uint64_t owner;
-    const char *reason;
-    uint64_t since_ms;
-    uint64_t silent_ms_min; /* Only of shards that it is silent about for so long. */
-    bool declined;          /* Only of shards that it declines. */
-};
-
-static void send_report(struct sim *sim, struct sim_node *node, const struct complaint *complaint)
-{
-    Holdfast__Internal__V1__ReportOwnerRequest request =
-        HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT;
-    Holdfast__Internal__V1__ShardPosition positions[SIM_SHARDS_MAX];
-    Holdfast__Internal__V1__ShardPosition *pointers[SIM_SHARDS_MAX];
-    Holdfast__V1__Dot dots[SIM_SHARDS_MAX];
-
-    for (uint32_t i = 0; i < sim->shard_count; i++) {
-        const struct shard *shard = node->slots[i].shard;
-        if (shard == NULL || node->slots[i].damaged ||
-            rep_owner(shard_rep(shard)) != complaint->owner ||
-            rep_owner_silent_ms(shard_rep(shard)) < complaint->silent_ms_min ||
-            (complaint->declined && !rep_declines(shard_rep(shard))))
-            continue;
-        size_t n = request.n_shards++;
-        struct dot last = rep_last_dot(shard_rep(shard));
-        holdfast__v1__dot__init(&dots[n]);
-        holdfast__internal__v1__shard_position__init(&positions[n]);
-        dots[n].epoch = last.epoch;
-        dots[n].owner = last.owner;
-        dots[n].counter = last.counter;
-        positions[n].shard = i;
-        positions[n].epoch = rep_epoch(shard_rep(shard));
-        positions[n].last = &dots[n];
-        pointers[n] = &positions[n];
-    }
-    request.reporter = node->id;
-    request.owner = complaint->owner;
-    request.reason = text_lend(complaint->reason);
-    request.since_ms = (uint32_t)complaint->since_ms;
-    request.shards = pointers;
-    for (uint32_t i = 0; i < sim->coord_count; i++) {
-        struct sim_event event = { .kind = EV_REPORT, .node = PROC_COORD + i };
-        size_t size = holdfast__internal__v1__report_owner_request__get_packed_size(&request);
-        holdfast__internal__v1__report_owner_request__pack(&request,
-                                                           buf_reserve(&event.bytes, size + 1));
-        event.bytes.size = size;
-        (void)net_send(sim, node->id, &event);
-    }
-}
-
-static void look_at_owners(struct sim *sim, struct sim_node *node)
-{
-    for (uint32_t i = 0; i < sim->shard_count; i++) {
-        const struct shard *shard = node->slots[i].shard;
-        uint64_t owner = shard != NULL ? rep_owner(shard_rep(shard)) : 0;
-        if (owner == 0 || owner == node->id || node->slots[i].damaged ||
-            sim->now_ms < node->reported_ms[owner] + CLAIM_AGAIN_MS)
-            continue;
-        uint64_t closed = node->closed_ms[owner];
-        uint64_t silent_ms = sim->now_ms - node->heard_ms[owner];
-        uint64_t stuck_ms = rep_owner_silent_ms(shard_rep(shard));
-        struct complaint complaint = { .owner = owner };
-        if (closed != 0 && sim->now_ms - closed >= CLAIM_CLOSED_MS)
-            complaint = (struct complaint){ owner, "closed", sim->now_ms - closed, 0, false };
-        else if (silent_ms >= CLAIM_SILENT_MS)
-            complaint = (struct complaint){ owner, "silent", silent_ms, 0, false };
-        else if (stuck_ms >= CLAIM_SILENT_MS)
-            complaint = (struct complaint){ owner, "stuck", stuck_ms, CLAIM_SILENT_MS, false };
-        else
-            continue;
-        send_report(sim, node, &complaint);
-        node->reported_ms[owner] = sim->now_ms;
-    }
-}
-
-static void look_at_declined(struct sim *sim, struct sim_node *node)
-{
-    bool declined = false;
-
-    for (uint32_t i = 0; i < sim->shard_count; i++) {
-        const struct slot *slot = &node->slots[i];
-        declined |= slot->shard != NULL && !slot->damaged && rep_declines(shard_rep(slot->shard));
-    }
-    if (!declined || node->registered_revision == 0 ||
-        sim->now_ms < node->declined_ms + CLAIM_AGAIN_MS)
-        return;
-    send_report(sim, node, &(struct complaint){ node->id, "declined", 0, 0, true });
-    node->declined_ms = sim->now_ms;
-}
-
-/* As node/io/disk/space.c and node/io/cluster/claims.c. */
-static void look_at_space(struct sim *sim, struct sim_node *node)
-{
-    bool full = sim->now_ms < node->full_until_ms;
-
-    for (uint32_t i = 0; i < sim->shard_count && (full || node->full); i++) {
-        if (node->slots[i].shard != NULL)
-            shard_set_full(node->slots[i].shard, full ? SIM_FULL_TEXT : NULL);
-    }
-    node->full = full;
-    if (!full || sim->now_ms < node->reported_ms[0] + CLAIM_AGAIN_MS)
-        return;
-    send_report(sim, node, &(struct complaint){ node->id, "full", 0, 0, false });
-    node->reported_ms[0] = sim->now_ms;
-}
-
 /* ---- events ---- */
 static void on_tick(struct sim *sim, struct sim_node *node)
 {
-    look_at_space(sim, node);
+    node_look_at_space(sim, node);
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         struct slot *slot = &node->slots[i];
         if (slot->shard == NULL)
@@ -599,8 +490,7 @@ static void on_tick(struct sim *sim, struct sim_node *node)
     keep_lease(sim, node);
     if (node->registered_revision > 0 && net_etcd_reachable(sim, node->id) && sim_chance(sim, 30))
         confirm_records(sim, node);
-    look_at_owners(sim, node);
-    look_at_declined(sim, node);
+    node_claim(sim, node);
     node_pull(sim, node);
     node_later(sim, node, TICK_MS, (struct sim_event){ .kind = EV_NODE_TICK });
 }

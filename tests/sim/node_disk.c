@@ -554,6 +554,7 @@ struct shard_limits node_limits(const struct sim *sim, const struct sim_node *no
     limits.erasure_rows_max = 1 + (uint32_t)(sim->seed % 3);
     limits.watermark_tell_ms = SIM_TELL_MS;
     limits.rep.lag_ms_max = sim->lag_ms_max;
+    limits.rep.raise_after_ms = sim->raise_ms;
     limits.snapshot_part_bytes = sim->part_bytes;
     limits.snapshot_idle_ms = 2000;
     limits.snapshot_hold_ms = 4000;

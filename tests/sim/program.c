@@ -4,11 +4,14 @@
 #include "node/core/apply/apply.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "tests/sim/backup.h"
+#include "tests/sim/node_claim.h"
 #include "tests/sim/oracle.h"
 
 #define UPGRADED   300u /* Of a thousand starts. */
 #define TAKEN_BACK 150u
 #define OF         1000u
+#define REST_MS    5000u /* Within which an owner that may ask for its next epoch does. */
 
 static uint32_t chance(const struct sim *sim, const struct sim_node *node)
 {
@@ -80,4 +83,31 @@ void program_look(struct sim *sim, const struct slot *slot)
 {
     if (rep_apply_version(shard_rep(slot->shard)) == SIM_APPLY_VERSION_MAX)
         sim->counts.promotions_upgraded++;
+}
+
+/* What every member could apply; 0: one is down, or is about to change. */
+static uint32_t least_of_members(struct sim *sim, const struct rep *rep)
+{
+    const struct membership *membership = rep_membership(rep);
+    uint32_t least = membership->new_count == 0 ? UINT32_MAX : 0;
+
+    for (uint32_t i = 0; i < membership->count; i++) {
+        const struct sim_node *node = node_get(sim, (uint32_t)membership->members[i]);
+        uint32_t version = node->up ? node->apply_version_max : 0;
+        if (version < least)
+            least = version;
+    }
+    return least;
+}
+
+uint32_t program_left(struct sim *sim)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < sim->shard_count && sim->raise_ms < REST_MS; i++) {
+        const struct sim_node *owner = owner_find(sim, i);
+        const struct rep *rep = owner != NULL ? shard_rep(owner->slots[i].shard) : NULL;
+        left += rep != NULL && rep_apply_version(rep) < least_of_members(sim, rep);
+    }
+    return left;
 }

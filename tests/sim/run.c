@@ -7,8 +7,10 @@
 #include "node/core/shard/request_shard.h"
 #include "runtime/base/check.h"
 #include "node/core/favorite/hours.h"
+#include "tests/sim/node_claim.h"
 #include "tests/sim/definition.h"
 #include "tests/sim/consumer.h"
+#include "tests/sim/metadata.h"
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/rebuild.h"
@@ -109,6 +111,7 @@ void sim_free(struct sim *sim)
     oracle_free(sim->oracle);
     definition_free_all(sim);
     consumer_free_all(sim);
+    metadata_free_all(sim);
     event_free_all(sim);
     top_free_all(sim);
     favorite_free_all(sim);
@@ -265,7 +268,7 @@ static void heal(struct sim *sim)
             return;
         if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim) &&
             full_owner(sim) == 0 && definition_pending(sim) == 0 && top_pending(sim) == 0 &&
-            top_left(sim) == 0)
+            top_left(sim) == 0 && program_left(sim) == 0)
             break;
     }
     if (!oracle_converged(sim)) {
@@ -281,6 +284,8 @@ static void heal(struct sim *sim)
         sim_fail(sim, 0, "%u totals never come to what their edges add up to", top_pending(sim));
     } else if (top_left(sim) > 0) {
         sim_fail(sim, 0, "%u rows of targets without edges are never removed", top_left(sim));
+    } else if (program_left(sim) > 0) {
+        sim_fail(sim, 0, "%u shards never go on by the later rules", program_left(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     } else if (full_owner(sim) != 0) {

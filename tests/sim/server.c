@@ -7,6 +7,7 @@
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "tests/sim/consumer.h"
+#include "tests/sim/metadata.h"
 #include "tests/sim/event.h"
 #include "tests/sim/favorite.h"
 #include "tests/sim/goods.h"
@@ -116,7 +117,7 @@ static bool op_is_of_shard(const struct sim_op *op)
 {
     enum method_route route = method_find(op->method)->route;
 
-    return route == METHOD_SHARD || route == METHOD_SHARD_WRITE;
+    return route == METHOD_SHARD || route == METHOD_SHARD_WRITE || route == METHOD_GATHER;
 }
 
 static void say_answer(const struct sim *sim, const struct sim_op *op, uint32_t code)
@@ -348,6 +349,7 @@ static void on_act(struct sim *sim, uint32_t server, const struct sim_event *eve
     favorite_act(sim, server);
     event_act(sim, server);
     consumer_act(sim, server);
+    metadata_act(sim, server);
     server_later(sim, server, sim_between(sim, 1, sim->act_ms),
                  (struct sim_event){ .kind = EV_ACT });
 }

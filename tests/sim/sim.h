@@ -91,7 +91,7 @@ enum sim_kind {
     X(checkpoints) X(checkpoints_failed) X(db_flushes) X(log_cuts) X(evictions) X(need_rounds)     \
     X(stale_rows) X(log_reads) X(unknown_txns) X(late_txns) X(stale_writes_refused)                \
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
-    X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers) X(owners_declined)          \
+    X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers) X(owners_declined) X(owners_raised)          \
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(reads_aged) X(renewals)       \
     X(get_operations) X(policies) X(policies_late) X(policies_bind) X(edits_refused) X(pages_told) X(invalid_refused) X(channels_told) X(contained) X(released) X(refused_contained) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
@@ -300,7 +300,7 @@ struct sim_node {
     uint64_t heard_ms[PROCS];
     uint64_t closed_ms[PROCS]; /* Since when a peer's link is closed; 0: open. */
     uint64_t reported_ms[PROCS];
-    uint64_t declined_ms;
+    uint64_t declined_ms, outgrown_ms;
     int64_t lease;
     uint64_t renewed_ms;
     uint64_t renew_next_ms;
@@ -422,7 +422,7 @@ struct sim {
     uint32_t drop, twice, late, duel; /* per thousand */
     uint32_t delay_ms_max, sync_ms_max, load_ms_max, evict, trouble_ms;
     uint32_t checkpoint, answer_lost; /* per thousand */
-    uint32_t lag_ms_max, part_bytes;
+    uint32_t lag_ms_max, raise_ms, part_bytes;
     /* variety.c: per thousand calls are given up early, messages come very late; nodes are in so
      * many zones, 0: they do not say; ranges are read so slowly, 0: as rows; one of so many wishes
      * holds a player back for review. */
@@ -452,6 +452,7 @@ struct sim {
     struct favorites_sim *favorites;     /* favorite.c; NULL: none yet. */
     struct events_sim *event_log;        /* event.c; likewise. */
     struct consumers_sim *consumers;     /* consumer.c; likewise. */
+    struct metadata_sim *metadata;       /* metadata.c; likewise. */
     bool damaged;                        /* damage.c: the models know nothing of what follows. */
     bool doubled;   /* The entry that doubles an item is committed, and did so. */
     bool twins_met; /* ... and both came to one player since. */

@@ -190,8 +190,7 @@ static err prepare_caller(struct preparation *p, const struct method_info *metho
         return refuse_invalid(p->arena, p->refusal, "",
                               "a caller's name of at most 48 letters, digits, '.', '_', '-' or ':'",
                               "other bytes");
-    bool keeps = method->route == METHOD_MUTATION || method->id == METHOD_CREATE_CONSUMER ||
-                 method->id == METHOD_COMMIT_CONSUMER;
+    bool keeps = method->route == METHOD_MUTATION || method_keeps_caller(method);
     if (keeps && version >= CALLER_APPLY_VERSION)
         p->op.caller = caller;
     return ERR_OK;

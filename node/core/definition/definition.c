@@ -139,15 +139,29 @@ struct take {
     uint32_t swept_count;
 };
 
+static bool is_defined(const defined_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->n_currencies; i++) {
+        if (strcmp(head->currencies[i]->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The policy keeps the name where a definition of another number has it by now: that one came with
+ * an etcd that was restored, and holds. */
 static void forget_currency(struct take *take, uint64_t number)
 {
+    bool kept = take->context->version >= DEFINITION_NAMES_APPLY_VERSION;
     defined_head *head = take->head;
 
     for (size_t i = 0; i < head->n_currencies; i++) {
         if (head->currencies[i]->number != number)
             continue;
-        currency_remove(&take->policy, head->currencies[i]->name);
+        const char *name = head->currencies[i]->name;
         head->currencies[i] = head->currencies[--head->n_currencies];
+        if (!kept || !is_defined(head, name))
+            currency_remove(&take->policy, name);
         return;
     }
 }

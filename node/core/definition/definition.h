@@ -15,9 +15,11 @@
 
 /* Since which apply version there are definitions. */
 #define DEFINITION_APPLY_VERSION 5u
-#define DEFINITION_BYTES_MAX     4096u /* Of one, as it comes. */
-#define DEFINE_COUNT_MAX         64u   /* In one entry. */
-#define DEFINITION_DAMAGE        "the row of a definition cannot be read"
+/* From here on a currency that is swept leaves a later one of its name alone. */
+#define DEFINITION_NAMES_APPLY_VERSION 10u
+#define DEFINITION_BYTES_MAX           4096u /* Of one, as it comes. */
+#define DEFINE_COUNT_MAX               64u   /* In one entry. */
+#define DEFINITION_DAMAGE              "the row of a definition cannot be read"
 
 /* Below 0, 0, above 0. */
 int definition_order(uint64_t generation, uint64_t revision, uint64_t other_generation,

@@ -95,7 +95,7 @@ static err tell_rate(struct read_context *context, struct slice key, struct slic
     told->number = read_u64_be(&reader);
     told->row_case = HOLDFAST__V1__EXPORTED_ROW__ROW_RATE;
     told->rate = (void *)arena_message(arena, &holdfast__v1__exported_rate__descriptor);
-    told->rate->windows = arena_alloc(arena, sizeof(void *) * RATE_RULES_MAX);
+    told->rate->windows = arena_alloc(arena, sizeof(void *) * RATE_USES_MAX);
     for (uint32_t i = 0; i < row.count; i++) {
         Holdfast__V1__ExportedRate__Window *window =
             (void *)arena_message(arena, &holdfast__v1__exported_rate__window__descriptor);

@@ -299,6 +299,7 @@ static bool add_row(struct totals *totals, struct slice key, struct slice row, i
     case TABLE_ERASURE:
     case TABLE_EVENT:
     case TABLE_CONSUMER:
+    case TABLE_METADATA:
     case TABLE_TIMER:
     case TABLE_META:
         break;

@@ -12,6 +12,7 @@
 #include "node/core/definition/definition.h"
 #include "node/core/definition/player_rate.h"
 #include "node/core/favorite/erasure_row.h"
+#include "node/core/favorite/metadata_row.h"
 #include "node/core/favorite/recount_row.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/ledger.h"
@@ -325,6 +326,11 @@ static bool check_event(struct look *look)
 static bool check_consumer(struct look *look)
 {
     return is(look, consumer_row_is_sound(look->arena, look->key, look->value), CONSUMER_DAMAGE);
+}
+
+static bool check_metadata(struct look *look)
+{
+    return is(look, metadata_row_is_sound(look->key, look->value), METADATA_DAMAGE);
 }
 
 static bool check_timer(struct look *look)

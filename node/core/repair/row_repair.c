@@ -486,6 +486,7 @@ static struct rule rule_of(struct slice key)
     case TABLE_RECOUNT:
     case TABLE_EVENT:
     case TABLE_CONSUMER:
+    case TABLE_METADATA:
     case TABLE_META:
     case TABLE_NOTE:
         break;

@@ -27,6 +27,7 @@
     X(inflight_bytes_max,     67108864,      4096, 1073741824, "proposed, not committed")        \
     X(recent_bytes_max,         262144,      4096, 67108864, "applied, but a member lacks them") \
     X(lag_ms_max,               120000,        10, 86400000, "a member silent for longer holds no log") \
+    X(raise_after_ms,           600000,        10, 86400000, "every member applies a later version") \
     X(clock_ahead_ms_max,         2000,        10,  60000, "entries dated later are refused")
 /* clang-format on */
 
@@ -286,5 +287,10 @@ uint64_t rep_owner_silent_ms(const struct rep *rep);
  * down: it never begins under that one again. To be told to the coordinator, which names the next,
  * as it does by itself after a restart; but not if etcd went back and gave it again since. */
 bool rep_declines(const struct rep *rep);
+/* It owns a log whose entries are of an earlier apply version than every member has had for
+ * raise_after_ms, in which an upgrade can still be taken back; at once in a shard's first epoch,
+ * which began before all of them had said so. Only another START raises the version: to be told
+ * to the coordinator, which names the same owner under the next epoch. */
+bool rep_is_outgrown(const struct rep *rep);
 
 #endif

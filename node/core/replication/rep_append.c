@@ -233,8 +233,20 @@ void rep_peer_read(struct rep *rep, struct rep_peer *peer, const struct rep_even
     peer_sent_entries(rep, peer, &m, out);
 }
 
+static void outgrown_look(struct rep *rep)
+{
+    bool outgrown = rep->role == REP_OWNER && rep->membership.new_count == 0 &&
+                    rep_apply_version_min(rep) > rep->apply_version;
+
+    if (!outgrown)
+        rep->outgrown_ms = 0;
+    else if (rep->outgrown_ms == 0)
+        rep->outgrown_ms = rep->now_ms > 0 ? rep->now_ms : 1;
+}
+
 void rep_owner_tick(struct rep *rep, struct rep_out *out)
 {
+    outgrown_look(rep);
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         struct rep_peer *peer = &rep->peers[i];
 

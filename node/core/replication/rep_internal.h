@@ -166,6 +166,7 @@ struct rep {
     uint64_t source_ms;
     uint32_t source_tries;
     uint64_t start_index;
+    uint64_t outgrown_ms; /* Since when every member applies a later version; 0: one does not. */
     uint64_t round_started;
     bool round_open; /* round_started is not confirmed yet. */
     bool round_wanted;

@@ -21,6 +21,7 @@ void rep_role_set(struct rep *rep, enum rep_role role, struct rep_out *out)
     CHECK(role < ARRAY_SIZE(comes_from)); /* No event damages a log: a start finds it so, */
     CHECK((comes_from[role] >> rep->role & 1u) != 0); /* and no event mends it. */
     rep->role = role;
+    rep->outgrown_ms = 0;
     out->role_changed = true;
 }
 

@@ -320,11 +320,55 @@ static void removed_replica_refuses_earlier_owners_for_ever(void **state)
     end(sim);
 }
 
+static void run_program(struct rep_sim *sim, uint64_t id, uint32_t version)
+{
+    sim->nodes[id - 1].program = version;
+    rep_sim_crash(sim, id);
+    rep_sim_restart(sim, id);
+}
+
+static void owner_says_when_its_members_have_outgrown_its_version(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    sim->limits.raise_after_ms = 500;
+    restart_all(sim);
+    run_program(sim, 1, 2);
+    run_program(sim, 2, 2);
+    promote(sim, 1, 3);
+    assert_int_equal(rep_apply_version(rep_sim_rep(sim, 1)), 1);
+    rep_sim_run(sim, 1000);
+    assert_false(rep_is_outgrown(rep_sim_rep(sim, 1))); /* 3 applies no later one. */
+    run_program(sim, 3, 2);
+    rep_sim_run(sim, 300);
+    assert_true(rep_is_outgrown(rep_sim_rep(sim, 1))); /* The first epoch of all. */
+    assert_false(rep_is_outgrown(rep_sim_rep(sim, 2)));
+    promote(sim, 1, 3);
+    rep_sim_run(sim, 300);
+    assert_int_equal(rep_apply_version(rep_sim_rep(sim, 1)), 2);
+    assert_false(rep_is_outgrown(rep_sim_rep(sim, 1)));
+    run_program(sim, 1, 3);
+    run_program(sim, 2, 3);
+    promote(sim, 1, 3);
+    run_program(sim, 3, 3);
+    rep_sim_run(sim, 300);
+    assert_false(rep_is_outgrown(rep_sim_rep(sim, 1))); /* It may be taken back. */
+    run_program(sim, 3, 2);
+    rep_sim_run(sim, 1000);
+    assert_false(rep_is_outgrown(rep_sim_rep(sim, 1)));
+    run_program(sim, 3, 3);
+    rep_sim_run(sim, 1000);
+    assert_true(rep_is_outgrown(rep_sim_rep(sim, 1)));
+    end(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(named_replica_seals_starts_and_serves),
         cmocka_unit_test(only_member_needs_nobody_else),
+        cmocka_unit_test(owner_says_when_its_members_have_outgrown_its_version),
         cmocka_unit_test(vote_waits_for_the_voters_disk),
         cmocka_unit_test(own_promise_is_durable_before_start),
         cmocka_unit_test(appends_before_the_promise_are_in_the_sealed_log),

@@ -187,6 +187,12 @@ bool rep_declines(const struct rep *rep)
            rep->known.epoch == rep->promise.epoch;
 }
 
+bool rep_is_outgrown(const struct rep *rep)
+{
+    return rep->role == REP_OWNER && rep->outgrown_ms != 0 &&
+           (rep->start_index == 1 || rep->now_ms - rep->outgrown_ms >= rep->limits.raise_after_ms);
+}
+
 bool rep_is_quarantined(const struct rep *rep)
 {
     return rep->quarantined;

@@ -288,6 +288,13 @@ void row_key_tally(struct row_key *key, uint64_t collection, struct slice target
     key_add(key, target);
 }
 
+void row_key_metadata(struct row_key *key, uint64_t collection, struct slice target)
+{
+    key_begin(key, TABLE_METADATA);
+    key_add_be(key, collection, 8);
+    key_add(key, target);
+}
+
 void row_key_recount(struct row_key *key)
 {
     key_begin(key, TABLE_RECOUNT);

@@ -112,6 +112,8 @@ void row_key_pulled(struct row_key *key, uint32_t source);
 void row_key_share_prefix(struct row_key *key, uint64_t collection, struct slice target);
 void row_key_share_add(struct row_key *key, uint32_t source);
 void row_key_tally(struct row_key *key, uint64_t collection, struct slice target);
+/* What a target is called and looks like. */
+void row_key_metadata(struct row_key *key, uint64_t collection, struct slice target);
 /* A top list shares this prefix; the highest counts come first, at one count by target. */
 void row_key_rank_prefix(struct row_key *key, uint64_t collection, char window);
 void row_key_rank_add(struct row_key *key, uint64_t count, struct slice target);

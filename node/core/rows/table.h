@@ -100,6 +100,8 @@
     X(EVENT,       event,       'E', NONE,   NONE, ASKED,  YES, FIRST,  LOAD,   ROWS) \
     /* "consumer:<name>" -> what it reads, and how far it has come. */ \
     X(CONSUMER,    consumer,    'D', NONE,   NONE, ASKED,  NO,  USE,    LOAD,   ROWS) \
+    /* collection (u64 big-endian), target -> what it is called and looks like. */ \
+    X(METADATA,    metadata,    'O', NONE,   NONE, NONE,   NO,  USE,    LOAD,   ROWS) \
     /* due_ms (u64 big-endian), entity, or that, 0, seq -> kind. */ \
     X(TIMER,       timer,       't', TIMER,  NONE, ALWAYS, NO,  NEVER,  ABSENT, READ)
 

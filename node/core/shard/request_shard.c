@@ -10,6 +10,7 @@
 #define FIELD_HOME      1u
 #define PLAYER_PREFIX   "player:"
 #define CONSUMER_PREFIX "consumer:"
+#define PREFIX_BYTES    16u /* Of the longest, and more. */
 
 static err refuse_home(struct refusal *refusal, const char *field, const char *message)
 {
@@ -21,13 +22,21 @@ static err refuse_home(struct refusal *refusal, const char *field, const char *m
     return ERR_INVALID;
 }
 
+/* One, or several of one shard: any of them. */
+static bool names_target(const ProtobufCFieldDescriptor *field)
+{
+    return strcmp(field->name, "target_id") == 0 || strcmp(field->name, "target_ids") == 0;
+}
+
 /* What stands before a name, as an entity. */
 static struct slice prefix_of(const ProtobufCFieldDescriptor *field)
 {
     if (strcmp(field->name, "player_id") == 0)
         return SLICE_LITERAL(PLAYER_PREFIX);
-    return strcmp(field->name, "consumer") == 0 ? SLICE_LITERAL(CONSUMER_PREFIX)
-                                                : (struct slice){ (const uint8_t *)"", 0 };
+    if (strcmp(field->name, "consumer") == 0)
+        return SLICE_LITERAL(CONSUMER_PREFIX);
+    return names_target(field) ? SLICE_LITERAL(TARGET_ENTITY)
+                               : (struct slice){ (const uint8_t *)"", 0 };
 }
 
 /* A shard is named by its number, or by what lives there. */
@@ -37,7 +46,7 @@ static bool has_home(const struct method_info *method)
         protobuf_c_message_descriptor_get_field(method->request, FIELD_HOME);
 
     return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
-           (field != NULL && strcmp(field->name, "consumer") == 0);
+           (field != NULL && (strcmp(field->name, "consumer") == 0 || names_target(field)));
 }
 
 static err shard_of_home(const struct method_info *method, struct slice request,
@@ -45,10 +54,11 @@ static err shard_of_home(const struct method_info *method, struct slice request,
 {
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(method->request, FIELD_HOME);
-    uint8_t entity[sizeof CONSUMER_PREFIX - 1 + ENTITY_BYTES_MAX];
+    uint8_t entity[PREFIX_BYTES + ENTITY_BYTES_MAX];
     const struct slice prefix = prefix_of(field);
     struct slice home;
 
+    CHECK(prefix.size <= PREFIX_BYTES);
     if (!proto_scan_bytes(request, FIELD_HOME, &home) || home.size == 0)
         return refuse_home(ret_refusal, field->name, "the request names no home entity");
     if (home.size > ENTITY_BYTES_MAX)

@@ -104,7 +104,8 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
         refuse_throttled(shard, event, "too many calls waiting", out);
         return;
     }
-    if (method->route == METHOD_READ || method->route == METHOD_SHARD) {
+    if (method->route == METHOD_READ || method->route == METHOD_SHARD ||
+        method->route == METHOD_GATHER) {
         shard_read_begin(shard, event, out);
         return;
     }

@@ -94,10 +94,14 @@ static void offer(struct listing *l, const struct top_entry *entry)
     l->best[at] = *entry;
 }
 
-/* No place from this one on could bring in another. */
+/* No place from this one on could bring in another: what it counts now is at most what its place
+ * says, and of equals the lesser id is first. Without that, all that stand at the count of the last
+ * one would be looked at, and there may be a million at 1. */
 static bool is_settled(const struct listing *l, const struct top_key *place)
 {
-    return l->count == l->limit && place->count < l->best[l->count - 1].count;
+    const struct top_entry at_best = { .target = place->target, .count = place->count };
+
+    return l->count == l->limit && !comes_before(&at_best, &l->best[l->count - 1]);
 }
 
 /* ERR_NEED: every row of the page that is missing is noted. */

@@ -23,7 +23,7 @@ struct claims {
         uint64_t owner; /* 0: free. */
         uint64_t ms;
     } told[PEERS_MAX]; /* When each was reported last. */
-    uint64_t full_told_ms, declined_told_ms;
+    uint64_t full_told_ms, declined_told_ms, outgrown_told_ms;
     struct buf scratch;
 };
 
@@ -81,12 +81,15 @@ static void on_reported(void *user, err result, const struct frame *response)
     (void)response;
 }
 
+/* Which of the owner's shards. */
+enum about { ABOUT_ALL, ABOUT_DECLINED, ABOUT_OUTGROWN };
+
 struct complaint {
     uint64_t owner;
     const char *reason;
     uint64_t since_ms;
     uint64_t shard_silent_ms; /* Only about shards that heard nothing for so long; 0: about all. */
-    bool declined;            /* Only about shards that it declines. */
+    enum about about;
 };
 
 struct report {
@@ -103,7 +106,8 @@ static void report_add(void *user, const struct shard_view *view)
 
     if (view->owner != report->complaint->owner ||
         view->owner_silent_ms < report->complaint->shard_silent_ms ||
-        (report->complaint->declined && !view->declines))
+        (report->complaint->about == ABOUT_DECLINED && !view->declines) ||
+        (report->complaint->about == ABOUT_OUTGROWN && !view->outgrown))
         return;
     size_t n = report->message.n_shards++;
     holdfast__v1__dot__init(&report->dots[n]);
@@ -146,8 +150,10 @@ static void note_told(struct claims *claims, const struct complaint *complaint)
 {
     uint64_t now_ms = loop_now_ms(claims->options.loop);
 
-    if (complaint->declined)
+    if (complaint->about == ABOUT_DECLINED)
         claims->declined_told_ms = now_ms + REPORT_AGAIN_MS;
+    else if (complaint->about == ABOUT_OUTGROWN)
+        claims->outgrown_told_ms = now_ms + REPORT_AGAIN_MS;
     else if (complaint->owner == claims->options.self)
         claims->full_told_ms = now_ms + REPORT_AGAIN_MS;
     else
@@ -207,12 +213,12 @@ static void look_at(struct claims *claims, uint64_t replica, uint64_t stuck_ms)
         loop_now_ms(claims->options.loop) < told_of(claims, replica)->ms + REPORT_AGAIN_MS)
         return;
     if (closed_ms >= claims->options.closed_ms)
-        send_report(claims, &(struct complaint){ replica, "closed", closed_ms, 0, false });
+        send_report(claims, &(struct complaint){ replica, "closed", closed_ms, 0, ABOUT_ALL });
     else if (silent_ms >= claims->options.silent_ms)
-        send_report(claims, &(struct complaint){ replica, "silent", silent_ms, 0, false });
+        send_report(claims, &(struct complaint){ replica, "silent", silent_ms, 0, ABOUT_ALL });
     else if (stuck_ms >= claims->options.silent_ms)
         send_report(claims, &(struct complaint){ replica, "stuck", stuck_ms,
-                                                 claims->options.silent_ms, false });
+                                                 claims->options.silent_ms, ABOUT_ALL });
 }
 
 /* Told for as long as it lasts, shards or not: a node that is short gets none, either. */
@@ -222,7 +228,7 @@ static void look_at_space(struct claims *claims)
 
     if (space_state(claims->options.space) == SPACE_OK || now_ms < claims->full_told_ms)
         return;
-    send_report(claims, &(struct complaint){ claims->options.self, "full", 0, 0, false });
+    send_report(claims, &(struct complaint){ claims->options.self, "full", 0, 0, ABOUT_ALL });
 }
 
 /* Before it is registered the coordinator does not know yet that this is another life. */
@@ -230,14 +236,22 @@ static void look_at_declined(struct claims *claims)
 {
     if (registry_is_registered(claims->options.registry) &&
         loop_now_ms(claims->options.loop) >= claims->declined_told_ms)
-        send_report(claims, &(struct complaint){ claims->options.self, "declined", 0, 0, true });
+        send_report(claims,
+                    &(struct complaint){ claims->options.self, "declined", 0, 0, ABOUT_DECLINED });
+}
+
+static void look_at_outgrown(struct claims *claims)
+{
+    if (loop_now_ms(claims->options.loop) >= claims->outgrown_told_ms)
+        send_report(claims,
+                    &(struct complaint){ claims->options.self, "outgrown", 0, 0, ABOUT_OUTGROWN });
 }
 
 struct owners {
     uint64_t ids[PEERS_MAX];
     uint64_t stuck_ms[PEERS_MAX];
     uint32_t count;
-    bool declined; /* Some shard, by ourselves. */
+    bool declined, outgrown; /* Some shard, by ourselves. */
 };
 
 static void owner_add(void *user, const struct shard_view *view)
@@ -246,6 +260,7 @@ static void owner_add(void *user, const struct shard_view *view)
     uint32_t i = 0;
 
     owners->declined |= view->declines;
+    owners->outgrown |= view->outgrown;
     while (i < owners->count && owners->ids[i] != view->owner)
         i++;
     if (view->owner == 0 || i == PEERS_MAX)
@@ -270,6 +285,8 @@ static void on_timer(void *user)
     shard_views_visit(claims->options.views, owner_add, &owners);
     if (owners.declined)
         look_at_declined(claims);
+    if (owners.outgrown)
+        look_at_outgrown(claims);
     for (uint32_t i = 0; i < owners.count; i++)
         look_at(claims, owners.ids[i], owners.stuck_ms[i]);
 }

@@ -481,6 +481,7 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
     case METHOD_MUTATION:
     case METHOD_READ:
     case METHOD_SHARD:
+    case METHOD_GATHER:
     case METHOD_SHARD_WRITE:
     case METHOD_SHARD_VIEW:
         shard_call(service, frame, reply);

@@ -73,6 +73,7 @@ static struct shard_view view_of(const struct shard *shard)
         .owner = rep_owner(rep),
         .owner_silent_ms = rep_owner_silent_ms(rep),
         .declines = rep_declines(rep),
+        .outgrown = rep_is_outgrown(rep),
         .epoch = rep_epoch(rep),
         .generation = rep_generation(rep),
         .apply_version = shard_meta(shard)->apply_version,

@@ -30,6 +30,7 @@ struct shard_view {
     uint64_t owner;           /* 0: unknown. */
     uint64_t owner_silent_ms; /* Since the owner was heard of this shard; 0 for the owner itself. */
     bool declines;            /* rep_declines. */
+    bool outgrown;            /* rep_is_outgrown. */
     uint64_t epoch;
     uint64_t generation;
     uint32_t apply_version; /* Of what it applied last. */

@@ -29,7 +29,7 @@ static void put_times(struct slow_line *line, const struct span_call *call,
                       const struct span_times *times)
 {
     const struct method_info *method = method_find(call->method);
-    bool reads = method->route == METHOD_READ || method->route == METHOD_SHARD;
+    bool reads = !method->writes;
 
     put_number(line, "queue_ms", times->queue_ns / MS);
     if (!times->logged) {

@@ -114,7 +114,7 @@ static void report(struct parish *p, uint64_t reporter)
     last.counter = rsim_between(p->sim, 1, 4);
     position.shard = p->shard;
     position.epoch = r->epoch - (rsim_chance(p->sim, 15) ? 1 : 0);
-    position.last = &last;
+    position.last = rsim_chance(p->sim, 80) ? &last : NULL; /* Its log is empty. */
     told.reporter = reporter;
     told.owner = rsim_chance(p->sim, 10) ? r->owner % NODES + 1 : r->owner;
     told.reason = closed ? text_lend("closed") : text_lend("silent");
@@ -123,7 +123,8 @@ static void report(struct parish *p, uint64_t reporter)
     told.n_shards = 1;
     if (is_replica && reporter != r->owner && told.owner == r->owner &&
         position.epoch == r->epoch && told.since_ms >= enough)
-        p->said[reporter] = (struct said){ true, last.epoch, last.counter };
+        p->said[reporter] = position.last != NULL ? (struct said){ true, last.epoch, last.counter }
+                                                  : (struct said){ .counts = true };
     world_step(p->pace->world, (struct coord_event){ .type = COORD_REPORT, .report = &told });
     world_settle(p->pace->world);
     pace_run(p->pace, 2);

@@ -327,12 +327,19 @@ static void rest_check(struct ward *w)
 void room_damages(struct rsim *sim)
 {
     struct ward w = { .sim = sim, .world = world_new() };
+    bool exchanges = sim->seed % 4 == 0; /* Of shards, for their loads. */
 
     w.world->watch = (struct world_watch){ .user = &w, .wrote = wrote };
     w.world->limits.repair_wait_ms = WAIT_MS;
     w.world->limits.change_lag_entries = LAG_MAX;
     w.world->limits.change_abort_ms = 3000;
     w.world->limits.changes_max = (uint32_t)rsim_between(sim, 1, 4);
+    if (exchanges) {
+        w.world->limits.claim_calm_ms = 200;
+        w.world->limits.rebalance_up_ms = 100;
+        w.world->limits.load_ask_ms = 500;
+        w.world->limits.load_exchange_ms = (uint32_t)rsim_between(sim, 300, 3000);
+    }
     world_replace_coordinator(w.world);
     for (uint64_t id = 1; id <= NODES; id++) {
         w.nodes[id].damaged = WHOLE;
@@ -340,6 +347,8 @@ void room_damages(struct rsim *sim)
     }
     world_elect(w.world);
     world_run(w.world, 3000);
+    for (uint32_t i = 0; i < SHARDS && exchanges; i++)
+        w.world->rates[i] = rsim_between(sim, 0, 9) * 2000;
     for (uint32_t i = 0; i < 20; i++) {
         turn(&w);
         pass(&w, rsim_chance(sim, 70) ? rsim_between(sim, 20, 800) : rsim_between(sim, 1000, 8000));

@@ -24,7 +24,7 @@ typedef Holdfast__Internal__V1__ChangeDefinitionResponse change_response;
 typedef Holdfast__Internal__V1__FindDefinitionsRequest find_request;
 typedef Holdfast__Internal__V1__FindDefinitionsResponse find_response;
 
-static const char *const names[NAMES] = { "kills", "wins", "gold" };
+static const char *const names[NAMES] = { "kills", "wins", "k" };
 
 struct version {
     int64_t value; /* Of the body. */

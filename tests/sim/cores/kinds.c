@@ -86,14 +86,48 @@ static void counter_make(struct body *b)
     b->body.counter = &b->counter;
 }
 
+/* A field that this form of a rule does not have, now and then. */
+static uint32_t absent_make(struct body *b, const char *field)
+{
+    bool there = rsim_chance(b->sim, 15);
+
+    if (there && b->bad == NULL)
+        b->bad = field;
+    return there ? 1000 : 0;
+}
+
+/* A rule has a limit, or a number above which edges are flagged, and a period; or an age alone. */
 static void rule_make(struct body *b)
 {
+    uint64_t form = rsim_between(b->sim, 0, 2);
+
     holdfast__v1__rate_rule_body__init(&b->rule);
+    b->body.rate_rule = &b->rule;
     b->rule.subject = name_make(b, "body.rate_rule.subject", 64);
-    b->rule.limit = (uint32_t)number_make(b, "body.rate_rule.limit", LIMITS(1, 1000000), false);
+    if (form == 2) {
+        b->rule.limit = absent_make(b, "body.rate_rule.limit");
+        b->rule.flag_above = absent_make(b, "body.rate_rule.flag_above");
+        b->rule.period_ms = absent_make(b, "body.rate_rule.period_ms");
+        b->rule.account_age_ms =
+            rsim_chance(b->sim, 50) ? 1000 + rsim_between(b->sim, 0, 1) * 31535999000u : 999;
+        if (rsim_chance(b->sim, 20))
+            b->rule.account_age_ms = 31536000001u;
+        if (b->bad == NULL &&
+            (b->rule.account_age_ms < 1000 || b->rule.account_age_ms > 31536000000u))
+            b->bad = "body.rate_rule.account_age_ms";
+        return;
+    }
+    if (form == 1) {
+        b->rule.limit = absent_make(b, "body.rate_rule.limit");
+        b->rule.flag_above =
+            rsim_chance(b->sim, 20) ? 1000001 : 1 + (uint32_t)rsim_between(b->sim, 0, 1) * 999999;
+        if (b->bad == NULL && b->rule.flag_above > 1000000)
+            b->bad = "body.rate_rule.flag_above";
+    } else {
+        b->rule.limit = (uint32_t)number_make(b, "body.rate_rule.limit", LIMITS(1, 1000000), false);
+    }
     b->rule.period_ms =
         (uint32_t)number_make(b, "body.rate_rule.period_ms", LIMITS(1000, 86400000), false);
-    b->body.rate_rule = &b->rule;
 }
 
 static void retention_make(struct body *b)

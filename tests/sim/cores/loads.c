@@ -2,7 +2,8 @@
  * What shards have to do (coordinator/core/load.c; docs/nodes.md): once every node owns as many,
  * shards are exchanged for their load. The busiest node gives one to a node that has less to do by
  * more than the margin, for a quieter one, or for none if it owns one more; what helps most, if it
- * helps by half the margin at least; one exchange in load_exchange_ms.
+ * helps by half the margin at least; one exchange in load_exchange_ms. A node with a damaged
+ * replica gives, and is given none.
  */
 #include "runtime/base/check.h"
 #include "tests/sim/cores/pace.h"
@@ -13,6 +14,7 @@ struct scales {
     struct rsim *sim;
     struct pace *p;
     uint64_t owners[PACE_SHARDS];
+    uint64_t damaged;      /* That node is; 0: none. */
     uint64_t exchanged_ms; /* Last; 0: never. */
     uint32_t done;
 };
@@ -75,12 +77,12 @@ static uint64_t best_of(const struct scales *s, uint64_t from)
 
     for (uint32_t given = 0; given < PACE_SHARDS; given++) {
         for (uint64_t to = 1; to <= NODES && s->owners[given] == from; to++) {
-            if (to == from || load_of(s, to) + margin_of(s) >= load_of(s, from))
+            if (to == from || to == s->damaged || load_of(s, to) + margin_of(s) >= load_of(s, from))
                 continue;
             for (uint32_t taken = 0; taken <= PACE_SHARDS; taken++) {
                 bool allowed = taken == PACE_SHARDS
                                    ? owned_by(s, from) > owned_by(s, to)
-                                   : s->owners[taken] == to &&
+                                   : s->owners[taken] == to && from != s->damaged &&
                                          s->p->world->rates[taken] < s->p->world->rates[given];
                 uint64_t left = allowed ? outcome_of(s, given, taken, to) : UINT64_MAX;
 
@@ -108,6 +110,9 @@ static void exchange_judged(struct scales *s, const struct pace_write *writes, u
     PROMISE(s->sim, load_of(s, from) == busiest_load(s), "a node that is not the busiest gives");
     PROMISE(s->sim, count == 1 || (writes[1].before == to && writes[1].shard.owner == from),
             "a third node is part of an exchange");
+    for (uint32_t i = 0; i < count; i++)
+        PROMISE(s->sim, writes[i].shard.owner != s->damaged,
+                "a node with damage is given shard %u for its load", (unsigned)writes[i].id);
     PROMISE(s->sim, count == 2 || owned_by(s, from) > owned_by(s, to),
             "a shard is given for none, and the number is uneven then");
     PROMISE(s->sim, load_of(s, to) + margin_of(s) < load_of(s, from),
@@ -167,6 +172,15 @@ static void rest_judged(struct scales *s)
             (unsigned long long)world_stats(s->p->world).exchanges);
 }
 
+/* One of a node's replicas of what another one owns. */
+static void damage(struct scales *s)
+{
+    uint32_t shard = (uint32_t)rsim_between(s->sim, 0, PACE_SHARDS - 1);
+
+    s->damaged = world_shard(s->p->world, shard).owner % NODES + 1;
+    world_node_damaged(s->p->world, s->damaged, 1, shard);
+}
+
 void room_loads(struct rsim *sim)
 {
     struct scales s = { .sim = sim, .p = pace_new(sim) };
@@ -180,6 +194,7 @@ void room_loads(struct rsim *sim)
     limits->load_floor = (uint32_t)rsim_between(sim, 1, 8) * 500;
     limits->load_percent = (uint32_t)rsim_between(sim, 1, 60);
     limits->claim_calm_ms = 0;
+    limits->repair_wait_ms = 600000;
     /* From the beginning, whole operations each millisecond: so the averages are exact. */
     for (uint32_t i = 0; i < PACE_SHARDS; i++)
         s.p->world->rates[i] = rsim_between(sim, 0, 9) * 1000;
@@ -188,7 +203,11 @@ void room_loads(struct rsim *sim)
     for (uint64_t id = 1; id <= NODES; id++)
         world_node_up(s.p->world, id, 1);
     world_elect(s.p->world);
+    bool damages = rsim_chance(sim, 50);
+
     for (uint32_t i = 0; i < 12; i++) {
+        if (i == 1 && damages)
+            damage(&s);
         writes_judged(&s);
         pace_run(s.p, 400);
     }

@@ -151,10 +151,11 @@ static bool is_spread(struct court *c, const struct shard_record *was,
     return true;
 }
 
-/* Two shards at a time, for what they have to do, and not before the next ten seconds. */
-static bool is_exchanged(struct court *c)
+/* Two shards at a time, for what they have to do, and not before the next ten seconds; neither goes
+ * to a node that is to own none. */
+static bool is_exchanged(struct court *c, const struct shard_record *next)
 {
-    if (!c->busy)
+    if (!c->busy || is_avoided(c, next->owner))
         return false;
     if (c->exchanged_ms != now_of(c)) {
         if (c->exchanged_ms != 0 && now_of(c) - c->exchanged_ms < 10000)
@@ -213,7 +214,7 @@ static void owner_judged(struct court *c, uint32_t number, const struct shard_re
         claimant_check(c, number, next);
     } else if (is_full(c, was->owner) && !is_full(c, next->owner) && now_of(c) >= shard->calm_ms) {
         c->sim->counts.owners_relieved++;
-    } else if (!is_drained(c, was, next) && !is_spread(c, was, next) && !is_exchanged(c)) {
+    } else if (!is_drained(c, was, next) && !is_spread(c, was, next) && !is_exchanged(c, next)) {
         rsim_broken(c->sim, "shard %u: the healthy owner %llu (%u shards) is deposed for %llu (%u)",
                     number, (unsigned long long)was->owner, owned_by(c, was->owner),
                     (unsigned long long)next->owner, owned_by(c, next->owner));
@@ -298,6 +299,29 @@ static void begun_judged(struct court *c, uint32_t number, const struct shard_re
     c->sim->counts.changes_begun++;
 }
 
+static bool leaves_or_is_full(const struct court *c, uint64_t id)
+{
+    return c->nodes[id].wish >= 0 || is_full(c, id);
+}
+
+/* With a change its shard's owner may go. The next one does not leave and is not full, if another
+ * member can own it. */
+static void heir_judged(struct court *c, uint32_t number, const struct shard_record *next)
+{
+    uint64_t better = 0;
+
+    for (uint32_t i = 0; i < next->member_count; i++) {
+        uint64_t id = next->members[i];
+        if (c->nodes[id].up && !is_avoided(c, id))
+            better = id;
+    }
+    PROMISE(c->sim,
+            next->owner == c->shards[number].record.owner || better == 0 ||
+                !leaves_or_is_full(c, next->owner),
+            "shard %u: a change gives it to node %llu, which leaves or is full, and not to %llu",
+            number, (unsigned long long)next->owner, (unsigned long long)better);
+}
+
 static void members_judged(struct court *c, uint32_t number, const struct shard_record *next)
 {
     const struct shard_record *was = &c->shards[number].record;
@@ -337,6 +361,8 @@ static void members_judged(struct court *c, uint32_t number, const struct shard_
     }
     PROMISE(sim, next->owner == was->owner || !c->nodes[was->owner].up || member(was, next->owner),
             "shard %u: a change gives it to a stranger", number);
+    if (!shard_change_is_open(next))
+        heir_judged(c, number, next);
 }
 
 static void placed_judged(struct court *c, const struct shard_record *next)

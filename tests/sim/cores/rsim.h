@@ -45,7 +45,8 @@
     X(loads_exchanged) X(changes_vouched) X(changes_unvouched) X(records_doubted) \
     X(replicas_sent_away) X(replicas_back) X(owners_spared) \
     X(spans_full) X(answers_timed) X(terms_ended) X(wishes_judged) \
-    X(searches_explained) X(searches_unexplained) X(claims_even) X(claims_joint)
+    X(searches_explained) X(searches_unexplained) X(claims_even) X(claims_joint) \
+    X(shelves_full) X(shelves_emptied) X(sums_wrong)
 #define RSIM_NODE_REACH(X) \
     X(players_rebuilt) X(rows_repaired) X(entries_lost) X(repairs_refused) X(records_repaired) \
     X(decisions_repaired) X(records_given_back) X(records_went_through) X(shards_restored) \
@@ -59,7 +60,8 @@
     X(tops_hours) X(tops_rounds) X(tops_repaired) X(tops_taken) X(tops_known) X(tops_gaps) \
     X(tops_forgotten) X(tops_listed) X(events_of_ledgers) X(events_trimmed) X(events_read) \
     X(memory_changes) X(memory_undone) X(memory_ranges) X(memory_checkpoints) X(memory_evictions) \
-    X(logs_committed)
+    X(logs_committed) X(tallies_added) X(tallies_refused) X(tallies_purged) X(tallies_undone) \
+    X(readers_moved) X(readers_refused) X(readers_full) X(spans_ignored) X(shards_followed)
 /* clang-format on */
 
 struct rsim_counts {
@@ -107,11 +109,16 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(terms)
 #define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts) X(bank) X(sections) X(sessions) \
     X(ids) X(wardens) X(edges) X(tops) X(events) X(memory) X(logs)
+/* What a room meets under a seed depends on its place among all rooms: new ones come last. */
+#define RSIM_COORDINATOR_LATER(X) X(shelf) X(sums)
+#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
 RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
 RSIM_NODE_ROOMS(RSIM_ROOM)
+RSIM_COORDINATOR_LATER(RSIM_ROOM)
+RSIM_NODE_LATER(RSIM_ROOM)
 #undef RSIM_ROOM
 
 #endif

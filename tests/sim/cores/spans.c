@@ -228,7 +228,7 @@ static void versions(struct rsim *sim)
 {
     struct post *post = post_new(sim);
     uint64_t made = rsim_chance(sim, 50) ? rsim_about(sim, DEFINITION_VERSIONS_MAX)
-                                         : rsim_between(sim, 1, SLACK);
+                                         : rsim_between(sim, DEFINITION_VERSIONS_MAX, SLACK);
 
     for (uint64_t i = 0; i < made; i++)
         make(post, 0);

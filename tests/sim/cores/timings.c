@@ -298,6 +298,9 @@ static void refused_marks(struct rsim *sim)
                 "what may have been written is not repeated as it was");
     }
     PROMISE(sim, p->write_count == 0, "a server that lives is expired");
+    PROMISE(sim, silent || world_stats(p->world).writes_lost == p->sent_count,
+            "%u writes are refused, %llu told", p->sent_count,
+            (unsigned long long)world_stats(p->world).writes_lost);
     sim->counts.writes_retried++;
     pace_free(p);
 }

@@ -310,6 +310,81 @@ static void shunned(struct rsim *sim)
     pace_free(p);
 }
 
+static void claim_all(struct pace *p, uint64_t owner)
+{
+    for (uint32_t i = 0; i < PACE_SHARDS; i++) {
+        for (uint64_t id = 1; id <= 3 && world_shard(p->world, i).owner == owner; id++) {
+            if (id != owner)
+                world_report(p->world, id, i, "silent", 1);
+        }
+    }
+    PROMISE(p->sim, world_owned(p->world, owner) == 0, "a silent owner keeps a shard");
+}
+
+/* One after the other: each is shunned for as long. */
+static void two_shunned(struct rsim *sim)
+{
+    struct pace *p = pace_new(sim);
+    uint32_t shun_ms = (uint32_t)rsim_between(sim, 200, 300);
+
+    p->world->limits.rebalance = 1;
+    p->world->limits.rebalance_up_ms = 10;
+    p->world->limits.rebalance_shun_ms = shun_ms;
+    p->world->limits.rebalance_period_ms = 10;
+    p->world->limits.claim_calm_ms = 50;
+    pace_begin(p);
+    struct claim claim = claim_of(p);
+
+    claim_all(p, claim.owner);
+    uint64_t first_ms = pace_now(p);
+
+    pace_run(p, 60);
+    claim_all(p, claim.others[0]);
+    pace_run(p, first_ms + shun_ms - 1 - pace_now(p));
+    PROMISE(sim, world_owned(p->world, claim.others[1]) == PACE_SHARDS,
+            "two owners were silent, and own %u and %u shards again",
+            world_owned(p->world, claim.owner), world_owned(p->world, claim.others[0]));
+    pace_free(p);
+}
+
+/* An owner that had its epoch before says so: it is named under the next one, once the shard has
+ * been left alone for claim_calm_ms. Others, and who says it of an epoch of before, change nothing.
+ */
+static void declined(struct rsim *sim)
+{
+    Holdfast__Internal__V1__ReportOwnerRequest report =
+        HOLDFAST__INTERNAL__V1__REPORT_OWNER_REQUEST__INIT;
+    Holdfast__Internal__V1__ShardPosition position = HOLDFAST__INTERNAL__V1__SHARD_POSITION__INIT;
+    Holdfast__Internal__V1__ShardPosition *positions[] = { &position };
+    struct pace *p = pace_new(sim);
+    uint64_t what = rsim_between(sim, 0, 2);
+
+    pace_begin(p);
+    struct claim claim = claim_of(p);
+    struct shard_record before = world_shard(p->world, claim.shard);
+
+    report.reporter = report.owner =
+        what == 1 ? claim.others[rsim_between(sim, 0, 1)] : claim.owner;
+    report.reason = text_lend("declined");
+    report.shards = positions;
+    report.n_shards = 1;
+    position.shard = claim.shard;
+    position.epoch = before.epoch - (what == 2);
+    pace_clear(p);
+    world_step(p->world, (struct coord_event){ .type = COORD_REPORT, .report = &report });
+    pace_run(p, p->world->limits.claim_calm_ms + 10u);
+    struct shard_record after = world_shard(p->world, claim.shard);
+
+    PROMISE(sim, after.owner == claim.owner && after.epoch == before.epoch + (what == 0),
+            "of epoch %llu node %llu says that it had it: epoch %llu",
+            (unsigned long long)before.epoch, (unsigned long long)report.reporter,
+            (unsigned long long)after.epoch);
+    PROMISE(sim, p->write_count == (what == 0), "%u records are written", p->write_count);
+    PROMISE(sim, world_stats(p->world).declined == (what == 0), "declined: %llu",
+            (unsigned long long)world_stats(p->world).declined);
+    pace_free(p);
+}
+
 static void say_full(struct pace *p, uint64_t id)
 {
     Holdfast__Internal__V1__ReportOwnerRequest report =
@@ -342,6 +417,27 @@ static void full(struct rsim *sim)
     pace_run(p, valid_ms + 20u);
     PROMISE(sim, moves_of(p, claim.shard, &last_ms) == 1 && last_ms == due_ms,
             "a full owner is relieved %lld ms late", (long long)(last_ms - due_ms));
+    pace_free(p);
+}
+
+/* One member has no room and owns nothing: a drain gives all to the other one, no more slowly. */
+static void drained_past_full(struct rsim *sim)
+{
+    struct pace *p = pace_new(sim);
+    uint32_t period_ms = (uint32_t)rsim_between(sim, 1, 60), had;
+    uint64_t node = rsim_between(sim, 1, 3), full = node % 3 + 1;
+
+    p->world->limits.drain_period_ms = period_ms;
+    pace_begin(p);
+    say_full(p, full);
+    pace_run(p, 20);
+    PROMISE(sim, world_owned(p->world, full) == 0, "a full node still owns a shard");
+    had = world_owned(p->world, node);
+    world_wish_node(p->world, node, NODE_DRAIN);
+    pace_run(p, had * period_ms + 8);
+    PROMISE(sim, world_owned(p->world, node) == 0 && world_owned(p->world, full) == 0,
+            "a drained node owns %u shards and a full one %u, though the third has room",
+            world_owned(p->world, node), world_owned(p->world, full));
     pace_free(p);
 }
 
@@ -482,7 +578,7 @@ static void wished(struct rsim *sim)
     pace_begin(p);
     world_node_up(p->world, 4, 1);
     world_node_up(p->world, 5, 1);
-    trouble = (uint32_t)rsim_between(sim, 0, 5);
+    trouble = (uint32_t)rsim_between(sim, 0, 6);
     if (trouble == 1)
         world_node_down(p->world, 5);
     else if (trouble == 2)
@@ -493,13 +589,15 @@ static void wished(struct rsim *sim)
         world_node_damaged(p->world, 5, 1, (shard + 1) % PACE_SHARDS);
     else if (trouble == 5)
         say_full(p, 5);
+    else if (trouble == 6) /* A member that owns nothing may stay one. */
+        world_wish_node(p->world, 1, NODE_DRAIN);
     for (uint32_t i = 0; i < wish.member_count; i++) {
         uint32_t at = (uint32_t)rsim_between(sim, i, 4);
         uint64_t id = ids[at];
 
         ids[at] = ids[i];
         ids[i] = wish.members[i] = id;
-        possible = possible && (id != 5 || trouble == 0);
+        possible = possible && (id != 5 || trouble == 0 || trouble == 6);
     }
     pace_run(p, 3);
     world_wish_shard(p->world, shard, &wish);
@@ -580,4 +678,7 @@ void room_turns(struct rsim *sim)
     joined(sim);
     wished(sim);
     repaired(sim);
+    drained_past_full(sim);
+    declined(sim);
+    two_shunned(sim);
 }

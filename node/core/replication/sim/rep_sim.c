@@ -337,6 +337,8 @@ void rep_sim_restart(struct rep_sim *sim, uint64_t id)
 
     CHECK(node->rep == NULL);
     image.votes = !node->wiped;
+    if (node->program > 0)
+        image.apply_version_max = node->program;
     node->rep = rep_new(SIM_SHARD, id, &sim->limits, &image);
     node->applied = node->disk.checkpoint;
     node->commit_seen = node->applied.index;

@@ -57,6 +57,7 @@ struct sim_node {
     struct sim_disk disk;
     struct sim_checkpoint applied; /* The state machine. */
     bool wiped;
+    uint32_t program;     /* The greatest apply version that it knows; 0: 1. */
     struct sim_disk lost; /* What a wipe took: it counted when it was acknowledged. */
     bool forgot;          /* It was removed, and dropped all but its promise; see `lost`. */
     bool disk_held;       /* Nothing becomes durable while it is set. */
