@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "idl/page_cursor.h"
@@ -265,20 +263,6 @@ static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_requ
         ret_prune->rows_max = (uint32_t)excess;
     applier->prune_after.size = 0; /* Its bytes stand in the request. */
     return due;
-}
-
-void applier_pruned(struct applier *applier,
-                    const Holdfast__Internal__V1__PruneOperationsRequest *request,
-                    const Holdfast__Internal__V1__PruneOperationsResponse *response)
-{
-    bool full = request->rows_max > 0 && response->removed >= request->rows_max;
-
-    if (full || response->last.len > 0 || response->keys_left)
-        applier->prune_next_ms = 0;
-    applier->keys_from_ms = response->keys_from_ms;
-    applier->prune_after.size = response->last.len;
-    if (response->last.len > 0)
-        memcpy(applier->prune_after.bytes, response->last.data, response->last.len);
 }
 
 /* Whether some `key:` id may be over. One that was not known to be the oldest is looked for by an
