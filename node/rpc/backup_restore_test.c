@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "holdfast/v1/backup.pb-c.h"
+#include "node/core/apply/apply.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
@@ -11,7 +12,8 @@
 #include "node/rpc/fixture_edges.h"
 #include "runtime/base/row_digest.h"
 
-#define PARTS 3u
+#define PARTS  3u
+#define DAY_MS 86400000ull
 
 /* `old` was backed up: ann has gold, bob's server holds him. `f` is of a new cluster. */
 struct world {
@@ -366,14 +368,14 @@ static void generation_and_epoch_must_have_risen_first(void **state)
 static void what_cannot_be_read_is_refused_before_the_log(void **state)
 {
     struct world *w = *state;
-    static const uint8_t timer[] = { 1, 0, 0, 0, TABLE_TIMER, 1, 0, 0, 0, 9 };
+    static const uint8_t dateless[] = { 2, 0, 0, 0, TABLE_OPERATION, 1, 1, 0, 0, 0, 9 };
     static const uint8_t meta[] = { 2, 0, 0, 0, TABLE_META, 1, 1, 0, 0, 0, 9 };
 
     w->old.meta_row.data[0] = 99;
     assert_null(begin(w, own_id));
     refused_as(w, ERROR(SCHEMA_TOO_NEW));
     buf_clear(&w->parts[0]);
-    buf_append(&w->parts[0], timer, sizeof timer);
+    buf_append(&w->parts[0], dateless, sizeof dateless);
     assert_null(put(w, 0));
     refused_as(w, ERROR(INVALID_ARGUMENT));
     buf_clear(&w->parts[0]);
@@ -381,6 +383,76 @@ static void what_cannot_be_read_is_refused_before_the_log(void **state)
     assert_null(put(w, 0));
     refused_as(w, ERROR(INVALID_ARGUMENT));
     assert_false(w->f.recorded);
+}
+
+/* Another backup of `old`, as it is now. */
+static void back_up_again(struct world *w)
+{
+    for (uint32_t i = 0; i < PARTS; i++)
+        buf_clear(&w->parts[i]);
+    w->rows = (struct row_digest){ 0 };
+    back_up(w);
+    w->f.ids = w->old.ids; /* None twice. */
+    w->f.now_ms = w->old.now_ms;
+}
+
+/* As in the shard that was backed up: it is noted, and the others are due. */
+static void a_timer_that_cannot_be_read_comes_along(void **state)
+{
+    struct world *w = *state;
+    struct state *rows = applier_state(w->old.applier);
+    struct row_key key;
+
+    row_key_timer(&key, w->old.now_ms, SLICE_LITERAL("player:cid"));
+    state_begin(rows);
+    state_put(rows, row_key_slice(&key), SLICE_LITERAL("?"));
+    state_commit(rows);
+    back_up_again(w);
+    restore(w);
+    fixture_checkpoint(&w->f);
+    assert_int_equal(rows_of(&w->f, TABLE_TIMER), rows_of(&w->old, TABLE_TIMER));
+    fixture_restart(&w->f);
+    (void)fixture_pass(&w->f, 100000);
+    const struct damage *damage = applier_take_damage(w->f.applier);
+    assert_non_null(damage);
+    assert_non_null(strstr(damage->reason, "timer"));
+    assert_int_equal(fixture_balance(&w->f, "bob", "gold"), 7);
+}
+
+/* The window is the old cluster's, and its outcomes are in the rows: they are told. */
+static void outcomes_of_a_long_window_are_told(void **state)
+{
+    struct world *w = *state;
+
+    fixture_policy(&w->old, 7 * DAY_MS, 0);
+    w->old.now_ms += 2 * DAY_MS;
+    assert_non_null(fixture_grant(&w->old, "ann", "unheld", 1));
+    back_up_again(w);
+    fixture_policy(&w->f, 7 * DAY_MS, 0);
+    restore(w);
+    assert_int_equal(applier_meta(w->f.applier)->floor_ms, applier_meta(w->old.applier)->floor_ms);
+    assert_int_equal(fixture_operation(&w->f, "bob", w->receipt)->state, OPERATION(COMMITTED));
+    (void)fixture_pass(&w->f, DAY_MS);
+    assert_int_equal(fixture_operation(&w->f, "bob", w->receipt)->state, OPERATION(COMMITTED));
+    (void)fixture_pass(&w->f, 5 * DAY_MS);
+    assert_int_equal(fixture_operation(&w->f, "bob", w->receipt)->state, OPERATION(EXPIRED));
+}
+
+/* What the old cluster told to be expired, or could have, stays so under a longer window. */
+static void a_window_that_is_longer_here_begins_with_the_restore(void **state)
+{
+    struct world *w = *state;
+
+    w->old.now_ms += 2 * DAY_MS;
+    assert_non_null(fixture_grant(&w->old, "ann", "unheld", 1));
+    back_up_again(w);
+    fixture_policy(&w->f, 7 * DAY_MS, 0);
+    restore(w);
+    assert_int_equal(applier_meta(w->f.applier)->floor_ms, w->f.now_ms - DAY_MS - 1);
+    assert_int_equal(
+        fixture_operation(&w->f, "ann", fixture_op_id_at(&w->f, w->f.now_ms - DAY_MS - 1))->state,
+        OPERATION(EXPIRED));
+    assert_int_equal(fixture_operation(&w->f, "bob", w->receipt)->state, OPERATION(COMMITTED));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -400,6 +472,9 @@ int main(void)
         TEST(another_backup_and_an_id_of_another_length_are_refused),
         TEST(generation_and_epoch_must_have_risen_first),
         TEST(what_cannot_be_read_is_refused_before_the_log),
+        TEST(a_timer_that_cannot_be_read_comes_along),
+        TEST(outcomes_of_a_long_window_are_told),
+        TEST(a_window_that_is_longer_here_begins_with_the_restore),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

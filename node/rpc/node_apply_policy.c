@@ -6,6 +6,7 @@
 #include "idl/policy_limit.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/definition/definition.h"
+#include "node/core/handler/operation_floor.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
 #include "node/rpc/methods.h"
@@ -93,23 +94,6 @@ static err node_apply_policy_check(struct check_context *context, ProtobufCMessa
     return check_limits(context, policy);
 }
 
-/*
- * Ids older than the window that ends were told to be expired, or could have been: a longer window
- * must not let a late packet of one of them commit. So it begins to count from here (DESIGN
- * section 6). Outcomes at or below the floor are removed as they always are.
- */
-static void keep_expired_what_is(struct apply_context *context, uint64_t window_ms)
-{
-    struct meta *meta = context->meta;
-    uint64_t ended_ms = meta->policy.operation_window_ms;
-
-    if (window_ms <= ended_ms || context->owner_ms <= ended_ms)
-        return;
-    uint64_t floor_ms = context->owner_ms - ended_ms - 1; /* The youngest that is expired. */
-    if (floor_ms > meta->floor_ms)
-        meta->floor_ms = floor_ms;
-}
-
 static int64_t lowest_min(const struct policy *before, const struct currency *currency)
 {
     const struct currency *stood = policy_find_currency(before, slice_from_text(currency->name));
@@ -151,7 +135,7 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
     err e = definition_keep_currencies(context, policy);
     if (e != ERR_OK)
         return e;
-    keep_expired_what_is(context, given->operation_window_ms);
+    operation_floor_keep(context, given->operation_window_ms);
     context->meta->policy = *policy;
     return ERR_OK;
 }

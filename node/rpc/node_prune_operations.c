@@ -1,6 +1,6 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
-#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/operation_floor.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/methods.h"
 #include "runtime/base/check.h"
@@ -18,10 +18,13 @@ struct prune {
     uint64_t floor_ms;
     uint32_t count;
     struct slice *keys;
+    uint64_t decided_ms; /* From FLOOR_APPLY_VERSION on, as what follows. */
+    uint32_t seen;
+    struct slice last;
 };
 
-/* What became of a transfer on its way must still be learned: the floor stays below its id. A row
- * that cannot be read goes when its time has come. */
+/* Below FLOOR_APPLY_VERSION: what became of a transfer on its way must still be learned, and the
+ * floor stays below its id. A row that cannot be read goes when its time has come. */
 static bool is_on_its_way(struct slice value)
 {
     struct outcome_row row;
@@ -60,11 +63,12 @@ static uint64_t floor_of(const struct apply_context *context, uint64_t asked_ms)
 }
 
 /*
- * A full page leaves the floor at the last row it removed, so rows below the floor are always
- * gone, whatever remains to be done; ids between them are refused from here on.
+ * Below FLOOR_APPLY_VERSION. A full page leaves the floor at the last row it removed, so rows below
+ * the floor are always gone, whatever remains to be done; ids between them are refused from here
+ * on.
  */
-static err forget_operations(struct apply_context *context, const prune_request *request,
-                             prune_response *response)
+static err forget_first(struct apply_context *context, const prune_request *request,
+                        prune_response *response)
 {
     uint32_t rows_max = request->rows_max < ROWS_MAX ? request->rows_max : ROWS_MAX;
     struct state_range range = { .prefix = SLICE_LITERAL("o"), .limit = rows_max };
@@ -74,8 +78,6 @@ static err forget_operations(struct apply_context *context, const prune_request 
         .keys = arena_alloc(context->arena, sizeof *prune.keys * (rows_max + 1u)),
     };
 
-    if (rows_max == 0)
-        return ERR_OK;
     err e = state_range_visit(context->state, &range, context->need, take_key, &prune);
     if (e != ERR_OK)
         return e;
@@ -84,10 +86,78 @@ static err forget_operations(struct apply_context *context, const prune_request 
     if (prune.count == rows_max)
         prune.floor_ms = row_operation_ms(prune.keys[prune.count - 1]);
     damage_count_down(context->damage, &context->meta->operation_count, prune.count);
-    if (prune.floor_ms > context->meta->floor_ms)
-        context->meta->floor_ms = prune.floor_ms;
+    operation_floor_raise(context->meta, prune.floor_ms);
     response->removed = prune.count;
     return ERR_OK;
+}
+
+/* Until when an outcome was decided that may go; never of the last ten minutes. */
+static uint64_t decided_of(const struct apply_context *context, const prune_request *request)
+{
+    bool told = request->decided_ms > OPERATION_LATE_MS;
+    uint64_t asked_ms = told ? request->decided_ms - OPERATION_LATE_MS : request->floor_ms;
+
+    return floor_of(context, asked_ms) + OPERATION_LATE_MS;
+}
+
+static bool look_at(void *user, struct slice key, struct slice value)
+{
+    struct prune *prune = user;
+
+    if (row_operation_ms(key) > prune->floor_ms)
+        return false;
+    prune->seen++;
+    prune->last = arena_copy(prune->arena, key);
+    if (operation_floor_lets_go(value, prune->decided_ms))
+        prune->keys[prune->count++] = prune->last;
+    return true;
+}
+
+/*
+ * A full page leaves the floor at the last row it looked at, and says where to go on. What stays at
+ * or below the floor is known by its row: operations that are PENDING, those that were settled
+ * late, and in the last millisecond those that were not looked at. Ids without a row are refused
+ * there from here on.
+ */
+static err forget_page(struct apply_context *context, const prune_request *request,
+                       prune_response *response)
+{
+    uint32_t rows_max = request->rows_max < ROWS_MAX ? request->rows_max : ROWS_MAX;
+    struct state_range range = {
+        .prefix = SLICE_LITERAL("o"),
+        .after = { request->after.data, request->after.len },
+        .limit = rows_max,
+    };
+    struct prune prune = {
+        .arena = context->arena,
+        .floor_ms = floor_of(context, request->floor_ms),
+        .decided_ms = decided_of(context, request),
+        .keys = arena_alloc(context->arena, sizeof *prune.keys * rows_max),
+    };
+
+    err e = state_range_visit(context->state, &range, context->need, look_at, &prune);
+    if (e != ERR_OK)
+        return e;
+    for (uint32_t i = 0; i < prune.count; i++)
+        state_delete(context->state, prune.keys[i]);
+    if (prune.seen == rows_max) {
+        prune.floor_ms = row_operation_ms(prune.last);
+        response->last =
+            (ProtobufCBinaryData){ prune.last.size, (uint8_t *)(uintptr_t)prune.last.data };
+    }
+    damage_count_down(context->damage, &context->meta->operation_count, prune.count);
+    operation_floor_raise(context->meta, prune.floor_ms);
+    response->removed = prune.count;
+    return ERR_OK;
+}
+
+static err forget_operations(struct apply_context *context, const prune_request *request,
+                             prune_response *response)
+{
+    if (request->rows_max == 0)
+        return ERR_OK;
+    return context->version < FLOOR_APPLY_VERSION ? forget_first(context, request, response)
+                                                  : forget_page(context, request, response);
 }
 
 /* ---- ids of kind `key:` ---- */

@@ -2,7 +2,7 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
-#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/operation_floor.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/receipt/receipt.h"
 #include "node/rpc/methods.h"
@@ -29,14 +29,16 @@ static err operation_get_operation_read(struct read_context *context,
                                response->operation);
         return e == ERR_CORRUPT ? read_damaged(context, RECEIPT_DAMAGE) : e;
     }
-    response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
-    if (!id.typed && uuid_v7_ms(&id.uuid) <= context->meta->floor_ms)
-        return ERR_OK;
-    switch (outcome_row_find(context->state, context->entity, &id, context->need, &row)) {
+    enum state_found found =
+        outcome_row_find(context->state, context->entity, &id, context->need, &row);
+    switch (found) {
     case STATE_MISSING:
         return ERR_NEED;
     case STATE_ABSENT:
-        response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
+        response->operation->state =
+            operation_expired(context->meta, FLOOR_APPLY_VERSION, &id, found)
+                ? HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED
+                : HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_UNKNOWN;
         break;
     case STATE_PRESENT:
         if (outcome_row_is_over(&row, &id, context->now_unix_ms)) {

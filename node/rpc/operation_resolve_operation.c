@@ -4,7 +4,7 @@
 #include "idl/method.h"
 #include "node/core/channel/channel_out.h"
 #include "node/core/codec/arena_proto.h"
-#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/operation_floor.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/receipt/receipt.h"
 #include "node/core/rows/rows.h"
@@ -112,16 +112,18 @@ static err operation_resolve_operation_handle(struct apply_context *context,
         context->arena, &holdfast__internal__v1__operation_record__descriptor);
     if (receipt_is(context->op->entity))
         return resolve_receipt(context, request->seal, response->operation);
-    if (!id.typed && uuid_v7_ms(&id.uuid) <= context->meta->floor_ms) {
+    enum state_found found = STATE_MISSING;
+    if (!operation_expired(context->meta, context->version, &id, found)) {
+        found = outcome_row_find(context->state, context->op->entity, &id, context->need, &row);
+        if (found == STATE_MISSING)
+            return ERR_NEED;
+    }
+    if (operation_expired(context->meta, context->version, &id, found)) {
         response->operation->state = HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_EXPIRED;
         if (request->seal)
             (void)cancel_claim(context, &id); /* Its outcome may be forgotten before it ends. */
         return ERR_OK;
     }
-    enum state_found found =
-        outcome_row_find(context->state, context->op->entity, &id, context->need, &row);
-    if (found == STATE_MISSING)
-        return ERR_NEED;
     if (found == STATE_PRESENT && outcome_row_is_over(&row, &id, context->owner_ms)) {
         found = STATE_ABSENT;
         row = (struct outcome_row){ 0 };

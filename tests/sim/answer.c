@@ -289,7 +289,7 @@ void told_status(const struct told *t, const Holdfast__Internal__V1__OperationRe
             told_fail(t, "a status of refused", STATE(REFUSED), op->state);
         break;
     case STATE(EXPIRED):
-        if (op->ms > t->shard->floor_ms)
+        if (op->ms > t->shard->floor_ms || newest->state == OP_PENDING)
             told_fail(t, "a status of expired", op->ms, t->shard->floor_ms);
         break;
     default:

@@ -557,6 +557,8 @@ static size_t policy_pack(const struct sim *sim, uint8_t *bytes, uint64_t versio
     }
     policy.version = version;
     policy.operation_window_ms = 900000;
+    if (sim->long_windows && version % 2 == 0) /* Longer and shorter by turns. */
+        policy.operation_window_ms += 60000;
     policy.operations_max = 1000;
     policy.n_currencies = SIM_CURRENCIES;
     policy.currencies = currencies;

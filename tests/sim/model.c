@@ -77,15 +77,18 @@ static void op_repeated(struct change *c, const struct op_model *op)
         model_fail_op(c, op, "gets the outcome of another request");
 }
 
-/* An id so old that nothing is remembered of it, or would be for long. */
-static bool is_too_old(const struct shard_oracle *shard, const struct op_model *op,
-                       uint64_t owner_ms)
+/* An id so old that nothing is remembered of it, or would be for long. What is PENDING is never
+ * forgotten; of what is decided the shard may know for a while below the floor, and then tells it.
+ */
+static bool is_too_old(const struct change *c, const struct op_model *op)
 {
-    uint64_t window_ms = applier_meta(shard->applier)->policy.operation_window_ms;
+    uint64_t window_ms = applier_meta(c->shard->applier)->policy.operation_window_ms;
 
-    if (op->ms <= shard->floor_ms)
-        return true;
-    return op->state == OP_NONE && op->ms != UINT64_MAX && op->ms + window_ms < owner_ms;
+    if (op->ms > c->shard->floor_ms)
+        return op->state == OP_NONE && op->ms != UINT64_MAX &&
+               op->ms + window_ms < c->entry->owner_ms;
+    return op->state == OP_NONE ||
+           (op->state != OP_PENDING && !c->outcome->duplicate && floor_refuses(c));
 }
 
 /* A transfer to another shard: debited, and pending until it is decided there. */
@@ -153,7 +156,7 @@ static void identified(struct change *c)
     if (op->ms != UINT64_MAX && op->ms > c->entry->owner_ms + OP_ID_AHEAD_MS &&
         outcome->kind != OUTCOME_REFUSED)
         model_fail_op(c, op, "has an id of the future, and is not refused");
-    if (is_too_old(c->shard, op, c->entry->owner_ms)) {
+    if (is_too_old(c, op)) {
         c->sim->counts.ops_expired++;
         op->too_old = true;
         if (outcome->kind != OUTCOME_REFUSED || outcome->duplicate)

@@ -24,6 +24,10 @@ struct change {
     struct hash128 payload;
 };
 
+/* ---- model_floor.c ---- */
+/* The entry refuses its operation as older than what is kept. */
+bool floor_refuses(const struct change *c);
+
 /* What an operation sends to another player, by mail. */
 struct goods_wish {
     uint32_t from, to;

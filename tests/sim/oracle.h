@@ -180,6 +180,11 @@ bool model_expired(const struct shard_oracle *shard, struct incarnation incarnat
 /* The player as of an index; NULL: it did not exist. */
 const struct moment *model_at(const struct player_model *player, uint64_t index);
 
+/* ---- model_floor.c ---- */
+/* After an entry that may have forgotten operations: what is PENDING by the model stands as such,
+ * wherever the floor is, and the shard counts what it has. */
+void floor_check(struct sim *sim, uint32_t shard);
+
 /* ---- model_policy.c ---- */
 void policy_begin(struct policy_model *policy);
 

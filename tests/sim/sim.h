@@ -87,7 +87,7 @@ enum sim_kind {
 /* clang-format off */
 #define SIM_REACH(X)                                                                               \
     X(promotions) X(truncated_entries) X(seals) X(aborted_answers) X(steals) X(waits_granted)      \
-    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(versions_held) X(versions_refused) X(pruned_ops) X(keys_pruned) X(keys_reused) X(callers_told) X(callers_again) X(ops_expired)        \
+    X(expiries) X(expired_refused) X(duplicates) X(mismatches) X(versions_held) X(versions_refused) X(pruned_ops) X(keys_pruned) X(keys_reused) X(callers_told) X(callers_again) X(ops_expired) X(pending_below)        \
     X(checkpoints) X(checkpoints_failed) X(db_flushes) X(log_cuts) X(evictions) X(need_rounds)     \
     X(stale_rows) X(log_reads) X(unknown_txns) X(late_txns) X(stale_writes_refused)                \
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
@@ -427,7 +427,7 @@ struct sim {
      * many zones, 0: they do not say; ranges are read so slowly, 0: as rows; one of so many wishes
      * holds a player back for review. */
     uint32_t hurry, straggle, zones, range_ms_max, reviews;
-    bool large_swaps;
+    bool large_swaps, long_windows;
     bool backups;                   /* Owners are armed for a backup: backup.c. */
     uint64_t backup_ms;             /* When the next one is taken. */
     uint32_t replicas, first_nodes; /* Of node_count nodes the others may come later. */

@@ -9,6 +9,7 @@
 #define REVIEWS    0x72657669u
 #define RICHES     0x72696368u
 #define BACKUPS    0x6261636bu
+#define WINDOWS    0x77696e64u
 #define RAISES     0x72616973u
 
 static uint32_t die(const struct sim *sim, uint64_t what)
@@ -32,6 +33,7 @@ void variety_choose(struct sim *sim)
         sim->range_ms_max = 200 + slowness / 4096 % 500;
     }
     sim->reviews = die(sim, REVIEWS) % 5 == 0 ? 24 : 256;
+    sim->long_windows = die(sim, WINDOWS) % 3 == 0;
     sim->large_swaps = die(sim, RICHES) % 2 == 0;
     sim->raise_ms = die(sim, RAISES) % 4 == 0 ? 100 + die(sim, RAISES) / 4 % 1500 : 600000;
     sim->backups = die(sim, BACKUPS) % 4 == 0 && !sim_without(sim, WITHOUT_backups);

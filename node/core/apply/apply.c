@@ -10,7 +10,7 @@
 #include "node/core/channel/channel_row.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/handler/event.h"
-#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/operation_floor.h"
 #include "node/core/handler/player_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/receipt/receipt.h"
@@ -129,6 +129,7 @@ err applier_restore(struct applier *applier, struct slice meta_row)
     }
     state_set_operations_known_ms(applier->state, applier->meta.operation_ms_max);
     applier->prune_next_ms = applier->meta.owner_ms + PRUNE_EVERY_MS;
+    applier->sweep_next_ms = applier->meta.owner_ms + SWEEP_EVERY_MS;
     return ERR_OK;
 }
 
@@ -204,29 +205,29 @@ static void refuse_unstored(struct step *step)
     outcome_refused(step, refusal_pack(&step->refusal, &step->applier->arena));
 }
 
+static bool refuse_expired(struct step *step)
+{
+    (void)refuse(&step->applier->arena, &step->refusal, CODE(OPERATION_EXPIRED), "op_id",
+                 "the op_id is older than the outcomes that are kept; it is not applied");
+    refuse_unstored(step);
+    return true;
+}
+
 /* What no retry can change, from the id alone. True: refused. */
 static bool refuse_by_age(struct step *step)
 {
     const struct op_id *id = &step->op.id;
     struct arena *arena = &step->applier->arena;
 
-    if (id->typed)
+    if (operation_expired(&step->applier->meta, step->context.version, id, STATE_MISSING))
+        return refuse_expired(step);
+    if (id->typed || uuid_v7_ms(&id->uuid) <= step->entry->owner_ms + OP_ID_AHEAD_MS_MAX)
         return false;
-    uint64_t ms = uuid_v7_ms(&id->uuid);
-    if (ms <= step->applier->meta.floor_ms) {
-        (void)refuse(arena, &step->refusal, CODE(OPERATION_EXPIRED), "op_id",
-                     "the op_id is older than the outcomes that are kept; it is not applied");
-        refuse_unstored(step);
-        return true;
-    }
-    if (ms > step->entry->owner_ms + OP_ID_AHEAD_MS_MAX) {
-        (void)refuse_invalid(
-            arena, &step->refusal, "op_id", "a UUIDv7 at most 5 minutes ahead of now",
-            arena_printf(arena, "%.*s", (int)id->text.size, (const char *)id->text.data));
-        refuse_unstored(step);
-        return true;
-    }
-    return false;
+    (void)refuse_invalid(
+        arena, &step->refusal, "op_id", "a UUIDv7 at most 5 minutes ahead of now",
+        arena_printf(arena, "%.*s", (int)id->text.size, (const char *)id->text.data));
+    refuse_unstored(step);
+    return true;
 }
 
 /* ERR_NEED: the player's row is not in memory. */
@@ -296,12 +297,10 @@ static bool refuse_new_but_old(struct step *step)
     const struct op_id *id = &step->op.id;
     uint64_t window_ms = step->applier->meta.policy.operation_window_ms;
 
-    if (id->typed || uuid_v7_ms(&id->uuid) + window_ms >= step->entry->owner_ms)
+    if (!operation_expired(&step->applier->meta, step->context.version, id, STATE_ABSENT) &&
+        (id->typed || uuid_v7_ms(&id->uuid) + window_ms >= step->entry->owner_ms))
         return false;
-    (void)refuse(&step->applier->arena, &step->refusal, CODE(OPERATION_EXPIRED), "op_id",
-                 "the op_id is older than the outcomes that are kept; it is not applied");
-    refuse_unstored(step);
-    return true;
+    return refuse_expired(step);
 }
 
 static void refuse_unreadable_outcome(struct step *step)
@@ -342,8 +341,12 @@ static err deduplicate(struct step *step, bool *ret_done)
         *ret_done = true;
         return ERR_OK;
     }
-    if (row.state == OUTCOME_ROW_REFUSED && step->op.attempt > row.attempt)
+    if (row.state == OUTCOME_ROW_REFUSED && step->op.attempt > row.attempt) {
+        /* It would be forgotten by the next PRUNE, if it was carried out now. */
+        *ret_done =
+            operation_floor_passed(&step->applier->meta, &step->op.id) && refuse_expired(step);
         return ERR_OK;
+    }
     if (row.state == OUTCOME_ROW_PENDING && row.method == METHOD_START_SESSION &&
         session_has_claim(&step->player.session) && pending_may_go_on(step)) {
         step->goes_on = true;
@@ -521,6 +524,8 @@ static err evaluate(struct step *step)
         e = version_check(&step->context, step->request, step->player.version - 1);
     if (e == ERR_OK)
         e = handle(step);
+    if (e == ERR_OK && step->context.missing)
+        e = ERR_NEED;
     if (e == ERR_OK) {
         step_committed(step);
         state_commit(applier->state);
@@ -537,21 +542,19 @@ static err evaluate(struct step *step)
     return ERR_OK;
 }
 
-/* The owner looks again at once while there is more to forget. */
+/* What the owner remembers of it, and looks again at once while there is more to forget. */
 static void note_pruned(struct step *step)
 {
-    if (step->op.method == METHOD_FINISH_RESTORE)
+    if (step->op.method == METHOD_FINISH_RESTORE) {
         step->applier->keys_from_ms = 0; /* Rows have come that are older than all before. */
+        step->applier->sweep_next_ms = 0;
+    }
     if (step->op.method == METHOD_TRIM_EVENTS &&
         ((const Holdfast__Internal__V1__TrimEventsResponse *)(const void *)step->response)->more)
         step->applier->trim_next_ms = 0;
     if (step->op.method != METHOD_PRUNE_OPERATIONS)
         return;
-    const Holdfast__Internal__V1__PruneOperationsRequest *request = (const void *)step->request;
-    const Holdfast__Internal__V1__PruneOperationsResponse *response = (const void *)step->response;
-    if ((request->rows_max > 0 && response->removed >= request->rows_max) || response->keys_left)
-        step->applier->prune_next_ms = 0;
-    step->applier->keys_from_ms = response->keys_from_ms;
+    applier_pruned(step->applier, (const void *)step->request, (const void *)step->response);
 }
 
 /* Decodes the request while the processor fetches the rows that are looked up next. */

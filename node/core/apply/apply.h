@@ -29,7 +29,8 @@
  * are flagged; there are consumers of events; a shard counts the events that it has trimmed; a
  * player's edges and additions can be erased; what a player added knows in which hours.
  * 10: a currency that is swept after a restore of etcd leaves a later one of its name alone; shards
- * keep the metadata of targets.
+ * keep the metadata of targets; the floor of op_ids passes operations that are PENDING, whose rows
+ * are told below it; a restore brings the backup's floor.
  */
 #define APPLY_VERSION 10u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms

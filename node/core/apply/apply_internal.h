@@ -2,13 +2,17 @@
 #ifndef NODE_CORE_APPLY_APPLY_INTERNAL_H
 #define NODE_CORE_APPLY_APPLY_INTERNAL_H
 
+#include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/operation.pb-c.h"
 #include "node/core/goods/audit.h"
 #include "node/core/handler/handler.h"
+#include "node/core/rows/row_key.h"
 
-#define PRUNE_ROWS_MAX          512u
-#define RESTORING_RETRY_MS      1000u
-#define PRUNE_EVERY_MS          60000u
+#define PRUNE_ROWS_MAX     512u
+#define RESTORING_RETRY_MS 1000u
+#define PRUNE_EVERY_MS     60000u
+/* How often outcomes below the floor are looked for, which were settled late. */
+#define SWEEP_EVERY_MS          (15u * 60u * 1000u)
 #define TRIM_ROWS_MAX           512u
 #define TRIM_EVERY_MS           5000u
 #define OPERATION_WINDOW_MS_MIN (15u * 60u * 1000u)
@@ -29,11 +33,18 @@ struct applier {
     struct auditor auditor;
     struct member_state members;
     int64_t pulled_ms;
-    uint64_t prune_next_ms; /* When to look for operations to forget; 0: at once. */
-    uint64_t trim_next_ms;  /* When to look for events to remove; 0: at once. */
-    uint32_t erasure_rows;  /* That one entry of an erasure deals with. */
-    uint64_t keys_from_ms;  /* No `key:` id that is kept was decided earlier; 0: not known. */
+    uint64_t prune_next_ms;     /* When to look for operations to forget; 0: at once. */
+    uint64_t sweep_next_ms;     /* When to do so from the first row on; 0: at once. */
+    struct row_key prune_after; /* Where the next page begins; empty: it is a first one. */
+    uint64_t trim_next_ms;      /* When to look for events to remove; 0: at once. */
+    uint32_t erasure_rows;      /* That one entry of an erasure deals with. */
+    uint64_t keys_from_ms;      /* No `key:` id that is kept was decided earlier; 0: not known. */
 };
+
+/* Notes what a PRUNE has left, for the owner's next one. */
+void applier_pruned(struct applier *applier,
+                    const Holdfast__Internal__V1__PruneOperationsRequest *request,
+                    const Holdfast__Internal__V1__PruneOperationsResponse *response);
 
 /* Where a mutation says who, which and with what right. NULL where a method has none. */
 struct envelope {

@@ -5,6 +5,7 @@
 #include "node/core/apply/apply_internal.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/handler/operation_floor.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/receipt/receipt.h"
 #include "node/core/session/timers.h"
@@ -185,17 +186,49 @@ static bool take_operation_ms(void *context, struct slice key, struct slice valu
     return false;
 }
 
-/* When the oldest operation that is still kept was made; 0: not known without loading. */
-static uint64_t oldest_operation_ms(struct applier *applier)
+/* When the oldest operation behind that key was made; 0: not known without loading. */
+static uint64_t oldest_operation_ms(struct applier *applier, struct slice after)
 {
-    struct state_range first = { .prefix = SLICE_LITERAL("o"), .limit = 1 };
+    struct state_range first = { .prefix = SLICE_LITERAL("o"), .after = after, .limit = 1 };
     struct need unused = { 0 };
-    uint64_t ms = 0;
+    uint64_t ms = UINT64_MAX; /* There is none. */
 
     if (state_range_visit(applier->state, &first, &unused, take_operation_ms, &ms) != ERR_OK)
         ms = 0;
     need_deinit(&unused);
     return ms;
+}
+
+/* A page for the next PRUNE; false: nothing stands behind `after` up to that time. */
+static bool page_due(struct applier *applier, struct slice after, uint64_t until_ms,
+                     prune_request *ret_prune)
+{
+    if (oldest_operation_ms(applier, after) > until_ms)
+        return false;
+    ret_prune->after = (ProtobufCBinaryData){ after.size, (uint8_t *)(uintptr_t)after.data };
+    ret_prune->floor_ms = until_ms;
+    ret_prune->rows_max = PRUNE_ROWS_MAX;
+    return true;
+}
+
+/*
+ * Below the floor stand operations that are PENDING, and those that were settled late. They are
+ * looked through now and then from the first one on, and not by each PRUNE.
+ */
+static bool sweep_due(struct applier *applier, uint64_t unix_ms, prune_request *ret_prune)
+{
+    struct slice after = row_key_slice(&applier->prune_after);
+    uint64_t floor_ms = applier->meta.floor_ms;
+    bool goes_on = after.size > 0 && row_operation_ms(after) < floor_ms;
+
+    if (floor_ms == 0 || (!goes_on && (after.size > 0 || unix_ms < applier->sweep_next_ms)))
+        return false;
+    if (!goes_on)
+        applier->sweep_next_ms = unix_ms + SWEEP_EVERY_MS;
+    bool due = page_due(applier, after, floor_ms, ret_prune);
+    if (!due)
+        applier->prune_after.size = 0;
+    return due;
 }
 
 /* What is to be pruned of UUIDv7 ids; false: nothing. */
@@ -205,20 +238,31 @@ static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_requ
     const struct policy *policy = &meta->policy;
     bool crowded = meta->operation_count > policy->operations_max;
     uint64_t window_ms = crowded ? OPERATION_WINDOW_MS_MIN : policy->operation_window_ms;
+    bool by_pages =
+        meta->apply_version >= FLOOR_APPLY_VERSION && applier->version_max >= FLOOR_APPLY_VERSION;
+    struct row_key after = applier->prune_after;
 
     if (unix_ms < applier->prune_next_ms && !crowded)
         return false;
-    if (unix_ms <= window_ms || meta->operation_count == 0 ||
-        meta->floor_ms + (crowded ? DUE_ASK_MS : 0) >= unix_ms - window_ms)
+    if (unix_ms <= window_ms || meta->operation_count == 0)
+        return false;
+    if (by_pages)
+        ret_prune->decided_ms = unix_ms - window_ms + OPERATION_LATE_MS;
+    if (by_pages && sweep_due(applier, unix_ms, ret_prune))
+        return true;
+    if (after.size == 0 && meta->floor_ms + (crowded ? DUE_ASK_MS : 0) >= unix_ms - window_ms)
         return false;
     applier->prune_next_ms = unix_ms + PRUNE_EVERY_MS;
-    uint64_t oldest_ms = oldest_operation_ms(applier);
-    if (oldest_ms > unix_ms - window_ms)
-        return false;
+    if (after.size == 0 && by_pages && meta->floor_ms > 0)
+        row_key_operation_bound(&after, meta->floor_ms - 1);
+    applier->prune_after = after;
+    bool due =
+        page_due(applier, row_key_slice(&applier->prune_after), unix_ms - window_ms, ret_prune);
     uint64_t excess = meta->operation_count - policy->operations_max;
-    ret_prune->floor_ms = unix_ms - window_ms;
-    ret_prune->rows_max = crowded && excess < PRUNE_ROWS_MAX ? (uint32_t)excess : PRUNE_ROWS_MAX;
-    return true;
+    if (due && crowded && excess < PRUNE_ROWS_MAX)
+        ret_prune->rows_max = (uint32_t)excess;
+    applier->prune_after.size = 0; /* Its bytes stand in the request. */
+    return due;
 }
 
 /* Whether some `key:` id may be over. One that was not known to be the oldest is looked for by an

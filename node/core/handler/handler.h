@@ -140,7 +140,8 @@ struct apply_context {
     uint32_t *freed;             /* Counts sessions freed, so that waiters are looked at. */
     struct decided *decided;     /* See session_apply.h. */
     bool player_changed;         /* The player's row is to be written though no version rises. */
-    bool releasing;              /* The holder gives the session up: no one is displaced. */
+    bool missing;   /* Set: a row is to be loaded (`need`), and all to be done again. */
+    bool releasing; /* The holder gives the session up: no one is displaced. */
     struct channel_effect *channel;
     struct damage *damage;
     const struct handler_table *handlers;

@@ -165,7 +165,8 @@ enum table_miss {
 enum table_carried {
     TABLE_CARRIED_ROWS,
     TABLE_CARRIED_DATED,  /* Likewise; a restore refuses keys without their UUIDv7. */
-    TABLE_CARRIED_READ,   /* Likewise; a restore refuses rows that cannot be read. */
+    TABLE_CARRIED_READ,   /* Likewise; they are read unasked, and one that cannot be is passed over.
+                           */
     TABLE_CARRIED_APART,  /* Before the rows. */
     TABLE_CARRIED_NOWHERE /* There is nothing to carry. */
 };

@@ -3,7 +3,7 @@
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/handler/event.h"
-#include "node/core/handler/outcome_row.h"
+#include "node/core/handler/operation_floor.h"
 #include "node/core/handler/player_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
@@ -108,6 +108,22 @@ void claim_clear(struct apply_context *context)
     timer_follow(context);
 }
 
+/* A row of before FLOOR_APPLY_VERSION may be gone below the floor, and the answer is EXPIRED; so
+ * may one that was damaged. */
+static bool outcome_stands(struct apply_context *context, const struct op_id *id)
+{
+    struct outcome_row row;
+
+    if (!operation_floor_passed(context->meta, id))
+        return true;
+    if (context->version < FLOOR_APPLY_VERSION)
+        return false;
+    enum state_found found =
+        outcome_row_find(context->state, context->op->entity, id, context->need, &row);
+    context->missing |= found == STATE_MISSING;
+    return found == STATE_PRESENT;
+}
+
 /* Stores what became of the claim's operation and tells the caller that waits for it. */
 static void claim_decide(struct apply_context *context, enum outcome_state state, struct slice body)
 {
@@ -131,8 +147,7 @@ static void claim_decide(struct apply_context *context, enum outcome_state state
         claim_clear(context);
         return;
     }
-    /* Below the floor its row may be gone already, and the answer is EXPIRED. */
-    if (id.typed || uuid_v7_ms(&id.uuid) > context->meta->floor_ms)
+    if (outcome_stands(context, &id))
         outcome_row_store(context, &id, false, &row);
     *context->decided = (struct decided){
         .op_id = op_id,

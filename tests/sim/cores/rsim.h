@@ -54,7 +54,7 @@
     X(ids_refused) X(bank_writes) X(bank_refusals) X(bank_faults) X(bank_repeated) X(bank_mismatches) \
     X(bank_expiries) X(bank_reads) X(edits_done) X(edits_refused) X(profiles_filled) \
     X(sessions_started) X(sessions_asked_for) X(sessions_refused) X(sessions_ended) X(sessions_due) \
-    X(ids_decided) X(ids_turned_down) X(ids_sealed) X(ids_forgotten) \
+    X(ids_decided) X(ids_turned_down) X(ids_sealed) X(ids_forgotten) X(ids_kept_below) X(ids_pending_below) \
     X(wards_held) X(wards_searched) X(wards_policies) \
     X(edges_changed) X(edges_refused) X(edges_forgotten) X(edges_paged) \
     X(tops_hours) X(tops_rounds) X(tops_repaired) X(tops_taken) X(tops_known) X(tops_gaps) \

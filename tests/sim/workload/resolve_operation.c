@@ -60,7 +60,7 @@ static void resolved(struct change *c, struct op_model *op, int state)
             op->attempt = UINT32_MAX;
         break;
     case STATE(EXPIRED):
-        if (op->ms > c->shard->floor_ms)
+        if (op->ms > c->shard->floor_ms || op->state == OP_PENDING)
             model_fail_op(c, op, "is resolved as too old, and is not");
         break;
     default:
