@@ -7,7 +7,7 @@ const KEY = { CurrencyAmount: "currency", Section: "name", SectionVersion: "name
 const VALUE = { CurrencyAmount: "amount" };
 const DOCUMENTS = new Set(["Document.json", "DocumentSibling.json", "PutDocumentRequest.json", "UpdateDocumentRequest.merge",
   "Section.json", "SectionEdit.replace", "SectionEdit.merge", "ItemSpec.attributes",
-  "Item.attributes"]);
+  "Item.attributes", "TargetMetadata.attributes", "PutTargetMetadataRequest.attributes"]);
 const LONG = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);
 const VERBS = ["set", "remove", "increment", "append", "max", "add", "discard"];
 

@@ -18,7 +18,7 @@ from hostile import p99_limit_s
 from native import (CLIENT, COORDINATOR, FORBIDDEN, MESSAGE, NODE, ROUTER, Closed, Link, methods)
 
 METHODS = methods()
-OF_SHARDS = {"MUTATION", "READ", "SHARD", "SHARD_WRITE", "MEMBER_READ", "MEMBER_WRITE", "SHARD_VIEW"}
+OF_SHARDS = {"MUTATION", "READ", "SHARD", "GATHER", "SHARD_WRITE", "MEMBER_READ", "MEMBER_WRITE", "SHARD_VIEW"}
 INTERNAL = {  # (who is asked, who asks): internal methods, told a second time.
     (NODE, NODE): {"CHANNEL_DELIVER", "FORGET_PARTIALS", "PULL_PARTIALS"},
     (NODE, ROUTER): {"RENEW_TOKENS", "ITEM_HISTORY", "GET_PARTIALS", "GET_SHARD_TOP", "LIST_SHARD_EVENTS", "LIST_EVENT_NEWS",
