@@ -30,18 +30,47 @@ static struct incarnation lowest_live(const struct coord *coord, struct incarnat
     return lowest;
 }
 
+/* All from there up to `expired` are expired: the successor of the nearest one below that is not.
+ * Not told where the list is full, since it may then lack one that lives. */
+static bool expired_from(const struct coord *coord, struct incarnation expired,
+                         struct incarnation *ret_from)
+{
+    bool found = false;
+
+    if (coord->server_count >= COORD_SERVERS_MAX)
+        return false;
+    for (uint32_t i = 0; i < coord->server_count; i++) {
+        const struct server *server = coord->servers[i];
+
+        if (incarnation_compare(server->incarnation, expired) >= 0)
+            break; /* They are sorted. */
+        if (server->known_revision > 0 && server->record.state == SERVER_EXPIRING)
+            continue;
+        *ret_from = (struct incarnation){ server->incarnation.generation,
+                                          server->incarnation.revision + 1 };
+        found = true;
+    }
+    return found;
+}
+
 static struct slice expire_body(struct coord *coord, const struct server *server, uint32_t shard,
                                 struct arena *arena)
 {
     Holdfast__Internal__V1__ExpireServerRequest request =
         HOLDFAST__INTERNAL__V1__EXPIRE_SERVER_REQUEST__INIT;
     char incarnation[INCARNATION_TEXT_SIZE], lowest[INCARNATION_TEXT_SIZE];
+    char from_text[INCARNATION_TEXT_SIZE];
+    struct incarnation from;
 
     incarnation_print(server->incarnation, incarnation);
     incarnation_print(lowest_live(coord, server->incarnation), lowest);
     request.shard = shard;
     request.incarnation = incarnation;
     request.lowest_live = lowest;
+    if (expired_from(coord, server->incarnation, &from)) {
+        incarnation_print(from, from_text);
+        request.from = from_text;
+    }
     size_t size = holdfast__internal__v1__expire_server_request__get_packed_size(&request);
     uint8_t *data = arena_alloc(arena, size);
 

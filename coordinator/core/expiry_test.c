@@ -82,9 +82,14 @@ static void the_lowest_live_server_rises_only_past_expired_ones(void **state)
     world_server_gone(world, 1000);
     world_run(world, 2000);
     assert_string_equal(world->lowest_live, "1-1001");
+    assert_string_equal(world->expired_from, ""); /* All below. */
     world_server_gone(world, 1003);
     world_run(world, 2000);
     assert_string_equal(world->lowest_live, "1-1001");
+    assert_string_equal(world->expired_from, "1-1003"); /* 1002 lives. */
+    world_server_gone(world, 1002);
+    world_run(world, 2000);
+    assert_string_equal(world->expired_from, "1-1002"); /* 1001 does. */
     world_free(world);
 }
 

@@ -168,6 +168,7 @@ static void note_body(struct world *world, const struct coord_call *call)
                                                                   call->body.data);
         CHECK(request != NULL && request->shard == call->shard);
         snprintf(world->lowest_live, sizeof world->lowest_live, "%s", request->lowest_live);
+        snprintf(world->expired_from, sizeof world->expired_from, "%s", request->from);
         holdfast__internal__v1__expire_server_request__free_unpacked(request, NULL);
         world->calls_expire++;
         return;

@@ -84,10 +84,11 @@ struct world {
     uint64_t member_lag;                          /* What owners say of members. */
     const char *version;                          /* Of nodes that register; NULL: "test". */
     uint32_t term;
-    char lowest_live[INCARNATION_TEXT_SIZE]; /* Of the last ExpireServer. */
-    uint64_t policy_version;                 /* Of the last ApplyPolicy. */
-    uint64_t defined[WORLD_CUT_SHARDS][2];   /* Generation and revision that each shard is at. */
-    uint64_t defines;                        /* Calls of Define. */
+    char lowest_live[INCARNATION_TEXT_SIZE];  /* Of the last ExpireServer, */
+    char expired_from[INCARNATION_TEXT_SIZE]; /* and `from`. */
+    uint64_t policy_version;                  /* Of the last ApplyPolicy. */
+    uint64_t defined[WORLD_CUT_SHARDS][2];    /* Generation and revision that each shard is at. */
+    uint64_t defines;                         /* Calls of Define. */
     struct world_watch watch;
 };
 

@@ -78,7 +78,8 @@ bool model_expired(const struct shard_oracle *shard, struct incarnation incarnat
     if (incarnation_compare(incarnation, shard->lowest_live) < 0)
         return true;
     for (uint32_t i = 0; i < shard->expired_count; i++) {
-        if (incarnation_compare(shard->expired[i], incarnation) == 0)
+        if (incarnation_compare(shard->expired[i], incarnation) >= 0 &&
+            incarnation_compare(shard->expired_from[i], incarnation) <= 0)
             return true;
     }
     return false;

@@ -142,7 +142,7 @@ struct shard_oracle {
     uint64_t floor_ms;
     uint64_t dated_from; /* The START since which outcomes of `key:` ids are dated; 0: none yet. */
     struct incarnation lowest_live;
-    struct incarnation expired[MODEL_EXPIRED];
+    struct incarnation expired[MODEL_EXPIRED], expired_from[MODEL_EXPIRED];
     uint32_t expired_count;
 };
 

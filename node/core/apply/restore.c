@@ -207,8 +207,12 @@ static void expire_elders(struct meta *meta)
         return;
     meta->lowest_live = lowest;
     for (uint32_t i = 0; i < meta->expired_count; i++) {
-        if (incarnation_compare(meta->expired[i], lowest) >= 0)
-            meta->expired[kept++] = meta->expired[i];
+        struct expired_range range = meta->expired[i];
+        if (incarnation_compare(range.last, lowest) < 0)
+            continue;
+        if (incarnation_compare(range.first, lowest) < 0)
+            range.first = lowest;
+        meta->expired[kept++] = range;
     }
     meta->expired_count = kept;
 }

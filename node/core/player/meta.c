@@ -5,7 +5,9 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION 9u
+#define META_VERSION 10u
+#define META_VERSION_9                                                                             \
+    9u /* Written while each expired server stands for itself: apply version 9 reads it. */
 #define META_VERSION_8                                                                             \
     8u /* Written while no edge is flagged and no event was trimmed under version 9. */
 #define META_VERSION_WITHOUT_EVENTS                                                                \
@@ -147,10 +149,21 @@ static void read_policy(struct reader *reader, struct policy *policy)
     }
 }
 
+static bool has_ranges(const struct meta *meta)
+{
+    for (uint32_t i = 0; i < meta->expired_count; i++) {
+        if (incarnation_compare(meta->expired[i].first, meta->expired[i].last) != 0)
+            return true;
+    }
+    return false;
+}
+
 static uint8_t version_of(const struct meta *meta)
 {
-    if (meta->review_count > 0 || meta->events.trimmed_count > 0)
+    if (meta->expired_count > EXPIRED_MAX_OF_ONES || has_ranges(meta))
         return META_VERSION;
+    if (meta->review_count > 0 || meta->events.trimmed_count > 0)
+        return META_VERSION_9;
     if (event_log_is_used(&meta->events))
         return META_VERSION_8;
     return meta->key_count > 0 ? META_VERSION_WITHOUT_EVENTS : META_VERSION_WITHOUT_KEYS;
@@ -179,7 +192,7 @@ void meta_encode(const struct meta *meta, struct buf *out)
     put_incarnation(meta->lowest_live, out);
     buf_put_u32(out, meta->expired_count);
     for (uint32_t i = 0; i < meta->expired_count; i++)
-        put_incarnation(meta->expired[i], out);
+        put_incarnation(meta->expired[i].last, out);
     put_policy(&meta->policy, out);
     buf_put_u32(out, meta->quarantine_count);
     for (uint32_t i = 0; i < meta->quarantine_count; i++) {
@@ -210,6 +223,8 @@ void meta_encode(const struct meta *meta, struct buf *out)
         buf_put_u64(out, meta->review_since_ms);
         buf_put_u64(out, meta->events.trimmed_count);
     }
+    for (uint32_t i = 0; version > META_VERSION_9 && i < meta->expired_count; i++)
+        put_incarnation(meta->expired[i].first, out);
 }
 
 static void read_use(struct reader *reader, struct shard_use *use)
@@ -251,7 +266,19 @@ static void read_expired(struct reader *reader, struct meta *meta)
         meta->expired = mem_alloc(sizeof *meta->expired * count);
     meta->expired_count = count;
     for (uint32_t i = 0; i < count; i++)
-        meta->expired[i] = read_incarnation(reader);
+        meta->expired[i].first = meta->expired[i].last = read_incarnation(reader);
+}
+
+/* Of a row that has ranges. */
+static void read_firsts(struct reader *reader, struct meta *meta)
+{
+    for (uint32_t i = 0; i < meta->expired_count && !reader->bad; i++) {
+        struct expired_range *range = &meta->expired[i];
+
+        range->first = read_incarnation(reader);
+        reader->bad |= incarnation_compare(range->first, range->last) > 0 ||
+                       (i > 0 && incarnation_compare(range[-1].last, range->first) >= 0);
+    }
 }
 
 /* False: there is a NUL in it, so it would read back as another. */
@@ -338,8 +365,11 @@ err meta_decode(struct slice bytes, struct meta *meta)
     if (version > META_VERSION_8) {
         read_reviews(&reader, &read);
         read.events.trimmed_count = read_u64(&reader);
-        reader.bad |= read.review_count == 0 && read.events.trimmed_count == 0;
+        reader.bad |=
+            version == META_VERSION_9 && read.review_count == 0 && read.events.trimmed_count == 0;
     }
+    if (version > META_VERSION_9)
+        read_firsts(&reader, &read);
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;
@@ -367,8 +397,10 @@ void meta_check(const struct meta *meta)
     CHECK(meta->applied_index == vector_index(&meta->vector));
     CHECK(meta->expired_count <= EXPIRED_MAX);
     for (uint32_t i = 0; i < meta->expired_count; i++) {
-        CHECK(incarnation_compare(meta->expired[i], meta->lowest_live) >= 0);
-        CHECK(i == 0 || incarnation_compare(meta->expired[i - 1], meta->expired[i]) < 0);
+        const struct expired_range *range = &meta->expired[i];
+        CHECK(incarnation_compare(range->first, meta->lowest_live) >= 0);
+        CHECK(incarnation_compare(range->first, range->last) <= 0);
+        CHECK(i == 0 || incarnation_compare(range[-1].last, range->first) < 0);
     }
     CHECK(meta->quarantine_count <= QUARANTINE_MAX);
     for (uint32_t i = 0; i < meta->quarantine_count; i++) {
@@ -390,13 +422,13 @@ bool meta_is_expired(const struct meta *meta, struct incarnation incarnation)
         return true;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        int order = incarnation_compare(incarnation, meta->expired[middle]);
-        if (order == 0)
-            return true;
-        if (order < 0)
+        const struct expired_range *range = &meta->expired[middle];
+        if (incarnation_compare(incarnation, range->first) < 0)
             high = middle;
-        else
+        else if (incarnation_compare(incarnation, range->last) > 0)
             low = middle + 1;
+        else
+            return true;
     }
     return false;
 }

@@ -15,7 +15,8 @@
 
 #define CURRENCIES_MAX          64u
 #define CURRENCY_NAME_BYTES_MAX LIMIT_CURRENCY_NAME_BYTES
-#define EXPIRED_MAX             4096u
+#define EXPIRED_MAX             16384u /* Ranges: no more than servers live, and one. */
+#define EXPIRED_MAX_OF_ONES     4096u  /* Below apply version 10, each for one of them. */
 #define QUARANTINE_MAX          1024u
 #define QUARANTINE_PLAYER_SIZE  104u
 #define QUARANTINE_REASON_SIZE  72u
@@ -27,6 +28,11 @@ struct currency {
     int64_t min_balance;
     int64_t max_balance;
     int64_t lowest_min; /* Of every policy that declared it: debts that were allowed once stand. */
+};
+
+/* Incarnations that are expired, both ends included. */
+struct expired_range {
+    struct incarnation first, last;
 };
 
 /* A player whose mutations are refused. Texts end with a NUL. */
@@ -85,7 +91,7 @@ struct meta {
                                      * until their player is next touched. */
     uint64_t outbox_open;           /* Records in the outbox, to all shards. */
     struct incarnation lowest_live; /* Everything below is expired. */
-    struct incarnation *expired;    /* Sorted; at or above lowest_live. Owned. */
+    struct expired_range *expired;  /* Sorted, apart; at or above lowest_live. Owned. */
     uint32_t expired_count;
     struct quarantined *quarantine; /* Sorted by player. Owned. */
     uint32_t quarantine_count;      /* At most QUARANTINE_MAX. */

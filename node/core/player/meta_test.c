@@ -25,8 +25,8 @@ static void fill(struct meta *meta)
     meta->session_count = 2;
     meta->lowest_live = (struct incarnation){ 1, 100 };
     meta->expired = mem_alloc(2 * sizeof *meta->expired);
-    meta->expired[0] = (struct incarnation){ 1, 150 };
-    meta->expired[1] = (struct incarnation){ 2, 3 };
+    meta->expired[0] = (struct expired_range){ { 1, 150 }, { 1, 150 } };
+    meta->expired[1] = (struct expired_range){ { 2, 3 }, { 2, 3 } };
     meta->expired_count = 2;
     meta->policy.version = 4;
     meta->policy.currency_count = 2;
@@ -154,6 +154,34 @@ static void servers_are_expired_below_the_lowest_live_or_one_by_one(void **state
     meta_deinit(&meta);
 }
 
+static void ranges_of_expired_servers_read_back(void **state)
+{
+    struct meta meta = { 0 }, read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    meta.expired[0].first = (struct incarnation){ 1, 120 };
+    assert_true(meta_is_expired(&meta, (struct incarnation){ 1, 120 }));
+    assert_true(meta_is_expired(&meta, (struct incarnation){ 1, 149 }));
+    assert_false(meta_is_expired(&meta, (struct incarnation){ 1, 119 }));
+    meta_encode(&meta, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_int_equal(read.expired_count, 2);
+    assert_true(meta_is_expired(&read, (struct incarnation){ 1, 120 }));
+    assert_false(meta_is_expired(&read, (struct incarnation){ 1, 119 }));
+    assert_false(meta_is_expired(&read, (struct incarnation){ 2, 2 }));
+    for (size_t cut = 0; cut < bytes.size; cut++)
+        assert_int_equal(meta_decode((struct slice){ bytes.data, cut }, &read), ERR_CORRUPT);
+    meta.expired[1].first = (struct incarnation){ 1, 150 }; /* Not apart. */
+    buf_clear(&bytes);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_CORRUPT);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+    meta_deinit(&read);
+}
+
 static void the_quarantined_are_found_released_and_bounded(void **state)
 {
     struct meta meta = { 0 };
@@ -200,6 +228,7 @@ int main(void)
         cmocka_unit_test(keys_are_counted_in_rows_that_have_some),
         cmocka_unit_test(a_row_of_an_earlier_build_knows_nothing_of_its_inboxes),
         cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
+        cmocka_unit_test(ranges_of_expired_servers_read_back),
         cmocka_unit_test(the_quarantined_are_found_released_and_bounded),
         cmocka_unit_test(currencies_are_found_by_their_whole_name),
     };

@@ -168,7 +168,7 @@ static uint64_t lowest_known(const struct hall *h, uint64_t expired)
 static void called(void *user, const struct coord_call *call)
 {
     struct hall *h = user;
-    struct incarnation incarnation, lowest;
+    struct incarnation incarnation, lowest, from;
 
     if (call->method != METHOD_EXPIRE_SERVER)
         return;
@@ -195,6 +195,15 @@ static void called(void *user, const struct coord_call *call)
             "of servers below %llu none lives, and %llu are told as expired",
             (unsigned long long)lowest_known(h, incarnation.revision),
             (unsigned long long)lowest.revision);
+    }
+    if (incarnation_parse(slice_from_text(request->from), &from) == ERR_OK) {
+        for (uint32_t i = 0; i < SERVERS; i++)
+            PROMISE(h->sim,
+                    FIRST + i < from.revision || FIRST + i > incarnation.revision ||
+                        h->servers[i].known > GONE || h->servers[i].known == UNKNOWN,
+                    "all servers from %llu to %llu are told as expired, and %u lives",
+                    (unsigned long long)from.revision, (unsigned long long)incarnation.revision,
+                    FIRST + i);
     }
     holdfast__internal__v1__expire_server_request__free_unpacked(request, NULL);
 }

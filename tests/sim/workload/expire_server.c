@@ -8,12 +8,16 @@ static void logged(struct change *c)
 {
     const Holdfast__Internal__V1__ExpireServerRequest *request = (const void *)c->request;
     struct shard_oracle *shard = c->shard;
-    struct incarnation incarnation, lowest;
+    struct incarnation incarnation, lowest, from;
 
     CHECK(incarnation_parse(slice_from_text(request->incarnation), &incarnation) == ERR_OK);
     CHECK(incarnation_parse(slice_from_text(request->lowest_live), &lowest) == ERR_OK);
     c->sim->counts.expiries++;
     CHECK(shard->expired_count < MODEL_EXPIRED);
+    if (incarnation_parse(slice_from_text(request->from), &from) != ERR_OK ||
+        applier_meta(shard->applier)->apply_version < 10)
+        from = incarnation;
+    shard->expired_from[shard->expired_count] = from;
     shard->expired[shard->expired_count++] = incarnation;
     if (incarnation_compare(lowest, shard->lowest_live) > 0)
         shard->lowest_live = lowest;
