@@ -215,8 +215,11 @@ err repository_remove(const struct repository *repository, uint64_t number,
     char path[BACKUP_PATH_MAX], file[BACKUP_PATH_MAX + 300];
     const struct dirent *entry;
 
-    CHECK(!has_manifest(repository, number));
     repository_path(repository, number, path);
+    if (has_manifest(repository, number)) {
+        backup_why(ret_why, "%s is a whole backup", path);
+        return ERR_CONFLICT;
+    }
     DIR *directory = opendir(path);
     if (directory == NULL)
         return io_failed(path, "read", ret_why);

@@ -60,7 +60,7 @@ NODISCARD err repository_begin(const struct repository *repository, uint64_t num
 /* Writes the manifest: from here on the backup counts. */
 NODISCARD err repository_commit(const struct repository *repository, struct manifest *manifest,
                                 struct backup_error *ret_why);
-/* Removes a backup without a manifest. */
+/* Removes a backup without a manifest; ERR_CONFLICT: it has one. */
 NODISCARD err repository_remove(const struct repository *repository, uint64_t number,
                                 struct backup_error *ret_why);
 

@@ -348,6 +348,18 @@ static void rows_out_of_order_are_refused(void **state)
     buf_deinit(&rows);
 }
 
+/* The disk failed once the manifest stood: what was written stays. */
+static void a_whole_backup_is_not_removed(void **state)
+{
+    struct test *test = *state;
+
+    make_first(test, 100);
+    assert_int_equal(repository_remove(&test->repository, 1, &test->why), ERR_CONFLICT);
+    assert_non_null(strstr(test->why.text, "is a whole backup"));
+    open_again(test);
+    assert_int_equal(repository_newest(&test->repository), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -359,6 +371,7 @@ int main(void)
         TEST(a_damaged_marker_is_refused),
         TEST(damage_in_an_earlier_backup_is_found_by_who_needs_it),
         TEST(a_backup_without_its_manifest_was_interrupted_and_gives_way),
+        TEST(a_whole_backup_is_not_removed),
         TEST(a_directory_with_anything_else_is_refused),
         TEST(only_one_writes_at_a_time),
         TEST(rows_out_of_order_are_refused),

@@ -60,6 +60,18 @@ static bool read_cluster(struct take *take)
     return true;
 }
 
+/* The greatest of all shards: what is restored has to stand above. */
+static void note_state(struct manifest *manifest, const json_t *state)
+{
+    uint64_t generation = answer_number(state, "generation");
+    uint32_t apply_version = (uint32_t)answer_number(state, "applyVersion");
+
+    if (generation > manifest->generation)
+        manifest->generation = generation;
+    if (apply_version > manifest->apply_version)
+        manifest->apply_version = apply_version;
+}
+
 /* Where each shard stands; the greatest cut of any. */
 static bool read_states(struct take *take, uint64_t *ret_cut)
 {
@@ -73,19 +85,14 @@ static bool read_states(struct take *take, uint64_t *ret_cut)
         if (state == NULL)
             return false;
         uint64_t cut = answer_number(state, "cut");
-        uint64_t generation = answer_number(state, "generation");
-        uint32_t apply_version = (uint32_t)answer_number(state, "applyVersion");
         bool restoring = stands != NULL && strcmp(stands, "restoring") == 0;
+        note_state(manifest, state);
         json_decref(state);
         if (restoring) {
             backup_why(&take->why, "shard %u is being restored from a backup", i);
             return false;
         }
         *ret_cut = cut > *ret_cut ? cut : *ret_cut;
-        if (generation > manifest->generation)
-            manifest->generation = generation;
-        if (apply_version > manifest->apply_version)
-            manifest->apply_version = apply_version;
     }
     return true;
 }
@@ -235,8 +242,9 @@ static bool take_shard(struct take *take, uint32_t shard)
 
 /* ---- one attempt ---- */
 
-/* Epochs only rise: what stands after the cut is at least what stood there. */
-static bool note_epochs(struct take *take)
+/* Epochs, generations and apply versions only rise: what stands after the cut is at least what
+ * stood there. */
+static bool note_ends(struct take *take)
 {
     for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
         json_t *state = backup_link_ask(&take->link, &take->why, "BackupService/GetBackupState",
@@ -244,6 +252,7 @@ static bool note_epochs(struct take *take)
         if (state == NULL)
             return false;
         uint64_t epoch = answer_number(state, "epoch");
+        note_state(&take->manifest, state);
         json_decref(state);
         take->manifest.shards[i].epoch = epoch;
         if (epoch > take->manifest.epoch)
@@ -291,7 +300,7 @@ static bool attempt(struct take *take)
         if (!take_shard(take, i))
             return false;
     }
-    return note_epochs(take) && note_uses(take) &&
+    return note_ends(take) && note_uses(take) &&
            repository_commit(&take->repository, &take->manifest, &take->why) == ERR_OK;
 }
 
