@@ -96,8 +96,6 @@ err worker_recovery_image(struct recovery *recovery)
     return ERR_OK;
 }
 
-#define TIMERS_MAX 1000000u
-
 void worker_recovery_deinit(struct recovery *recovery)
 {
     node_log_image_deinit(&recovery->image.rep);
@@ -105,12 +103,14 @@ void worker_recovery_deinit(struct recovery *recovery)
     db_rows_deinit(&recovery->timers);
 }
 
+/* All of them, however many: they are in memory as long as the shard is here. A limit here would
+ * make a whole replica call itself damaged. */
 err worker_recovery_timers(struct worker *worker, uint32_t shard, struct recovery *recovery)
 {
     static const uint8_t prefix[] = { TABLE_TIMER };
 
     return db_load_prefix(worker->options.db, shard, (struct slice){ prefix, sizeof prefix },
-                          TIMERS_MAX, &recovery->timers);
+                          UINT32_MAX, &recovery->timers);
 }
 
 err worker_recovery_read(struct worker *worker, uint32_t shard, struct recovery *recovery)
