@@ -98,6 +98,19 @@ void fuzz_one(struct slice input)
     json_codec_deinit(&codec);
 }
 
+/* Another field of its oneof stands before it. */
+static bool has_elder(const ProtobufCMessageDescriptor *type, unsigned place)
+{
+    const ProtobufCFieldDescriptor *field = &type->fields[place];
+
+    for (unsigned i = 0; i < place; i++) {
+        if ((field->flags & type->fields[i].flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 &&
+            field->quantifier_offset == type->fields[i].quantifier_offset)
+            return true;
+    }
+    return false;
+}
+
 /* Appends an object with a value for each field; nested ones down to `depth`. */
 static void put_example(const ProtobufCMessageDescriptor *type, unsigned depth, struct buf *out)
 {
@@ -107,10 +120,7 @@ static void put_example(const ProtobufCMessageDescriptor *type, unsigned depth, 
     for (unsigned i = 0; i < type->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &type->fields[i];
         bool nested = field->type == PROTOBUF_C_TYPE_MESSAGE;
-        bool other = field->quantifier_offset > 0 && field->label != PROTOBUF_C_LABEL_REPEATED &&
-                     (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 && i > 0 &&
-                     type->fields[i - 1].quantifier_offset == field->quantifier_offset;
-        if (other || (nested && depth == 0))
+        if (has_elder(type, i) || (nested && depth == 0))
             continue;
         bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
         buf_printf(out, "%s\"%s\":%s", comma, field->name, repeated ? "[" : "");
