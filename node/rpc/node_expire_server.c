@@ -107,13 +107,12 @@ static struct expired_range *ones_with(const struct meta *meta, struct incarnati
     return expired;
 }
 
-/* Empty: `otherwise`. */
+/* Empty, or none: `otherwise`. */
 static struct incarnation parsed_or(const char *text, struct incarnation otherwise)
 {
-    struct incarnation parsed = otherwise;
+    struct incarnation parsed;
 
-    CHECK(text[0] == 0 || incarnation_parse(slice_from_text(text), &parsed) == ERR_OK);
-    return parsed;
+    return incarnation_parse(slice_from_text(text), &parsed) == ERR_OK ? parsed : otherwise;
 }
 
 static struct incarnation lesser(struct incarnation a, struct incarnation b)

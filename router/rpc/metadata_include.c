@@ -44,9 +44,9 @@ struct metadata_ask *metadata_ask_new(struct request *request, const char *colle
 
 Holdfast__V1__TargetMetadata *metadata_listed(Holdfast__V1__TargetMetadata *told)
 {
-    static char nobody[] = "";
+    static char unnamed[] = "";
 
     if (told != NULL)
-        told->changed_by = nobody;
+        told->changed_by = unnamed;
     return told;
 }
