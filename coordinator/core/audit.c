@@ -100,7 +100,7 @@ static void ask(struct coord *coord, struct coord_out *out)
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         struct open_call *open = NULL;
 
-        if (audit->acks[i] != ACK_WANTED || !shard_takes_calls(coord, &coord->shards[i]))
+        if (audit->acks[i] != ACK_WANTED || !shard_takes_calls(coord, &coord->shards[i], CALL_CUT))
             continue;
         struct coord_call *call = delivery_call(coord, i, out, &open);
 

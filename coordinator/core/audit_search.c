@@ -166,7 +166,8 @@ static void ask_pages(struct coord *coord, struct coord_out *out)
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         struct open_call *open = NULL;
 
-        if (search->acks[i] != ACK_WANTED || !shard_takes_calls(coord, &coord->shards[i]))
+        if (search->acks[i] != ACK_WANTED ||
+            !shard_takes_calls(coord, &coord->shards[i], CALL_SEARCH))
             continue;
         struct coord_call *call = delivery_call(coord, i, out, &open);
 
@@ -190,7 +191,8 @@ static void ask_containments(struct coord *coord, struct coord_out *out)
             HOLDFAST__INTERNAL__V1__CONTAIN_PLAYER_REQUEST__INIT;
         struct open_call *open = NULL;
 
-        if (suspect->ack != ACK_WANTED || !shard_takes_calls(coord, &coord->shards[suspect->shard]))
+        if (suspect->ack != ACK_WANTED ||
+            !shard_takes_calls(coord, &coord->shards[suspect->shard], CALL_CONTAINMENT))
             continue;
         struct coord_call *call = delivery_call(coord, suspect->shard, out, &open);
 

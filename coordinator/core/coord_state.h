@@ -86,17 +86,30 @@ struct report {
     uint64_t dot_counter;
 };
 
+/* What a shard is called about. That it refuses one says nothing of the others. */
+enum call_kind {
+    CALL_POLICY,
+    CALL_EXPIRY,
+    CALL_STATE,
+    CALL_CUT,
+    CALL_SEARCH,
+    CALL_CONTAINMENT,
+    CALL_DEFINITION,
+    CALL_KINDS,
+};
+
 struct shard {
     struct shard_record record; /* Meaningful while mod_revision > 0. */
     int64_t mod_revision;       /* 0: no record. */
     int64_t stale_revision;     /* A write compared with it failed: wait for a newer record. */
     uint64_t stale_ms;          /* When. */
     bool in_txn;
-    bool seen;               /* Had a record: never placed again. */
-    uint64_t changed_ms;     /* When the record changed under this coordinator; 0: it did not. */
-    uint64_t call_at_ms;     /* No call to it earlier. */
-    int64_t policy_revision; /* Of the policy it confirmed; 0: none. */
-    uint32_t policy_calls;   /* In flight. */
+    bool seen;           /* Had a record: never placed again. */
+    uint64_t changed_ms; /* When the record changed under this coordinator; 0: it did not. */
+    uint64_t call_at_ms; /* Its owner did not answer: no call to it earlier. */
+    uint64_t refused_until_ms[CALL_KINDS]; /* ... nor one of a kind that it refused. */
+    int64_t policy_revision;               /* Of the policy it confirmed; 0: none. */
+    uint32_t policy_calls;                 /* In flight. */
     struct defined_shard defined;
     struct report reports[REPLICAS_MAX];
     uint64_t declined_epoch; /* Its owner had it before and never begins under it; 0: none. */

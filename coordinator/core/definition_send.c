@@ -193,7 +193,7 @@ void definitions_run(struct coord *coord, struct coord_out *out)
 
         left += behind;
         look_for_doubt(coord, i, revision);
-        if (shard->defined.calls > 0 || !shard_takes_calls(coord, shard))
+        if (shard->defined.calls > 0 || !shard_takes_calls(coord, shard, CALL_DEFINITION))
             continue;
         bool ask = coord->now_ms >= shard->defined.ask_at_ms;
 

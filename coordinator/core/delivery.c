@@ -108,9 +108,10 @@ static struct open_call *call_place(struct coord *coord, uint64_t *ret_call)
     return NULL;
 }
 
-bool shard_takes_calls(struct coord *coord, const struct shard *shard)
+bool shard_takes_calls(struct coord *coord, const struct shard *shard, enum call_kind kind)
 {
     return shard->mod_revision > 0 && coord->now_ms >= shard->call_at_ms &&
+           coord->now_ms >= shard->refused_until_ms[kind] &&
            node_find(coord, shard->record.owner) != NULL;
 }
 
@@ -150,7 +151,7 @@ void delivery_ask_state(struct coord *coord, uint32_t number, struct coord_out *
     struct open_call *open = NULL;
 
     if (shard->state_calls > 0 || coord->now_ms < shard->state_next_ms ||
-        !shard_takes_calls(coord, shard))
+        !shard_takes_calls(coord, shard, CALL_STATE))
         return;
     struct coord_call *call = delivery_call(coord, number, out, &open);
 
@@ -174,7 +175,8 @@ static bool deliver_expiry(struct coord *coord, struct server *server, struct co
     for (uint32_t i = 0; i < coord->shard_count; i++) {
         struct open_call *open = NULL;
 
-        if (server->acks[i] != ACK_WANTED || !shard_takes_calls(coord, &coord->shards[i]))
+        if (server->acks[i] != ACK_WANTED ||
+            !shard_takes_calls(coord, &coord->shards[i], CALL_EXPIRY))
             continue;
         struct coord_call *call = delivery_call(coord, i, out, &open);
 
@@ -201,7 +203,7 @@ static bool deliver_policy(struct coord *coord, struct coord_out *out)
         if (shard->policy_revision >= coord->policy_revision)
             continue;
         coord->policy_left++;
-        if (shard->policy_calls > 0 || !shard_takes_calls(coord, shard))
+        if (shard->policy_calls > 0 || !shard_takes_calls(coord, shard, CALL_POLICY))
             continue;
         struct coord_call *call = delivery_call(coord, i, out, &open);
 
@@ -229,18 +231,42 @@ void delivery_run(struct coord *coord, struct coord_out *out)
     }
 }
 
+static enum call_kind kind_of(uint16_t method)
+{
+    switch (method) {
+    case METHOD_APPLY_POLICY:
+        return CALL_POLICY;
+    case METHOD_EXPIRE_SERVER:
+        return CALL_EXPIRY;
+    case METHOD_MEMBER_STATE:
+        return CALL_STATE;
+    case METHOD_TAKE_CUT:
+        return CALL_CUT;
+    case METHOD_AUDIT_SEARCH:
+        return CALL_SEARCH;
+    case METHOD_CONTAIN_PLAYER:
+        return CALL_CONTAINMENT;
+    default:
+        return CALL_DEFINITION;
+    }
+}
+
+/* Who does not answer is left alone for a while; a refusal says something of one kind of call only.
+ */
 static void shard_called(struct coord *coord, struct shard *shard, const struct open_call *call,
                          enum wire_status status)
 {
     if (status == WIRE_OK)
         return;
     coord->stats.calls_failed++;
-    shard->call_at_ms = coord->now_ms + (status == WIRE_REFUSED ? coord->limits.call_refused_ms
-                                                                : coord->limits.call_retry_ms);
-    if (status == WIRE_REFUSED)
-        log_event(coord->log, LOG_ERROR, "coordinator.call_refused", LOG_N("shard", call->shard),
-                  LOG_N("owner", shard->record.owner),
-                  LOG_S("method", method_find(call->method)->name));
+    if (status != WIRE_REFUSED) {
+        shard->call_at_ms = coord->now_ms + coord->limits.call_retry_ms;
+        return;
+    }
+    shard->refused_until_ms[kind_of(call->method)] = coord->now_ms + coord->limits.call_refused_ms;
+    log_event(coord->log, LOG_ERROR, "coordinator.call_refused", LOG_N("shard", call->shard),
+              LOG_N("owner", shard->record.owner),
+              LOG_S("method", method_find(call->method)->name));
 }
 
 bool delivery_take(struct coord *coord, const struct coord_event *event, struct open_call *ret_call)

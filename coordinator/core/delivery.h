@@ -26,7 +26,8 @@ bool delivery_take(struct coord *coord, const struct coord_event *event,
 /* An answer about the policy or a game server. */
 void delivery_done(struct coord *coord, const struct open_call *call, bool ok);
 void delivery_drop(struct coord *coord);
-bool shard_takes_calls(struct coord *coord, const struct shard *shard);
+/* Whether a call of that kind may go to the shard's owner now. */
+bool shard_takes_calls(struct coord *coord, const struct shard *shard, enum call_kind kind);
 /* Adds the call action; the caller fills body and method, of both. NULL: calls_max are open. */
 struct coord_call *delivery_call(struct coord *coord, uint32_t shard, struct coord_out *out,
                                  struct open_call **ret_open);

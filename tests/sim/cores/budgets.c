@@ -148,6 +148,31 @@ static void calls_again(struct rsim *sim)
     pace_free(p);
 }
 
+/* A shard that refuses a policy takes all else: the expiry of a server does not wait for the
+ * policy. */
+static void refused_alone(struct rsim *sim)
+{
+    struct pace *p = pace_new(sim);
+    struct coord_limits *limits = &p->world->limits;
+
+    limits->call_refused_ms = (uint32_t)rsim_between(sim, 1000, 600000);
+    limits->server_settle_ms = limits->server_wait_ms = 0;
+    pace_begin(p);
+    world_server_up(p->world, FIRST);
+    pace_run(p, 200);
+    world_set_policy(p->world, 2);
+    pace_tick(p);
+    PROMISE(sim, pace_answer(p, METHOD_APPLY_POLICY, WIRE_REFUSED) == PACE_SHARDS,
+            "a policy is told to all");
+    world_server_gone(p->world, FIRST);
+    pace_run(p, 300);
+    PROMISE(sim, !world_server_known(p->world, FIRST),
+            "a server is not expired, since shards refused a policy");
+    PROMISE(sim, world_stats(p->world).policy_pending == PACE_SHARDS,
+            "a policy that was refused is told again too early");
+    pace_free(p);
+}
+
 /* ---- servers ---- */
 
 /* While some shard does not answer, no more servers than servers_expiring_max are worked on. */
@@ -412,6 +437,7 @@ void room_budgets(struct rsim *sim)
     writes_at_once(sim);
     calls_at_once(sim);
     calls_again(sim);
+    refused_alone(sim);
     expiring_at_once(sim);
     changes_at_once(sim);
     removed_kept(sim);
