@@ -4,26 +4,31 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/error_code.h"
+#include "idl/policy_limit.h"
 #include "router/core/policy_rules.h"
 #include "router/core/refusal.h"
+#include "router/rpc/definition_call.h"
 #include "router/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/cluster_key.h"
 
 /*
- * Writes the policy to etcd, if its version is the stored one plus one, and then asks every shard
- * to log it. The coordinator does the latter too, whatever becomes of this call. Repeating the same
- * call is harmless: the same policy at the same version only waits for the shards.
+ * Writes the policy to etcd, if its version is the stored one plus one and shards have room for the
+ * currencies that it adds to those of definitions, and then asks every shard to log it. The
+ * coordinator does the latter too, whatever becomes of this call. Repeating the same call is
+ * harmless: the same policy at the same version only waits for the shards.
  */
 struct policy_change {
     struct request *request;
     Holdfast__V1__Policy *policy; /* As it will be stored: defaults filled in. */
     struct slice packed;
+    int64_t revision;       /* Of the policy that stands; 0: none. */
     struct etcd_call *call; /* In flight; NULL: none. */
     struct policy_part *parts;
     uint32_t part_count;
     uint32_t open;
     uint32_t failed;
+    const char *refused; /* What a shard said that will not take it as it is; NULL: none did. */
 };
 
 struct policy_part {
@@ -43,10 +48,16 @@ static void answer(struct policy_change *change)
         request_reply(change->request, &response.base);
         return;
     }
-    refusal_make(change->request->arena, &detail, CODE(OUTCOME_UNKNOWN),
-                 "the policy is stored, but %u of %u shards have not confirmed it yet; repeat the "
-                 "call to wait for them",
-                 change->failed, change->part_count);
+    if (change->refused != NULL)
+        refusal_make(change->request->arena, &detail, CODE(OUTCOME_UNKNOWN),
+                     "the policy is stored, but %u of %u shards do not take it: %s; mend that, or "
+                     "set the next version",
+                     change->failed, change->part_count, change->refused);
+    else
+        refusal_make(change->request->arena, &detail, CODE(OUTCOME_UNKNOWN),
+                     "the policy is stored, but %u of %u shards have not confirmed it yet; repeat "
+                     "the call to wait for them",
+                     change->failed, change->part_count);
     request_fail(change->request, &detail);
 }
 
@@ -58,6 +69,8 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
     change->request->attempts += call->retry.sent;
     if (result->detail != NULL)
         change->failed++;
+    if (result->detail != NULL && result->detail->code == CODE(CAPACITY_FULL))
+        change->refused = arena_printf(change->request->arena, "%s", result->detail->message);
     if (--change->open == 0)
         answer(change);
 }
@@ -144,7 +157,7 @@ static void policy_written(void *context, err e, const struct etcd_txn_result *r
         fail_conflict(change, result);
 }
 
-static err write_policy(struct policy_change *change, int64_t revision)
+static err write_policy(struct policy_change *change)
 {
     struct request *request = change->request;
     const struct router_options *options = &request->router->options;
@@ -153,7 +166,7 @@ static err write_policy(struct policy_change *change, int64_t revision)
     struct etcd_txn *txn = etcd_txn_new();
     err e;
 
-    etcd_txn_compare(txn, cluster_key_slice(&key), ETCD_MOD_REVISION, ETCD_EQUAL, revision);
+    etcd_txn_compare(txn, cluster_key_slice(&key), ETCD_MOD_REVISION, ETCD_EQUAL, change->revision);
     etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), change->packed, 0);
     etcd_txn_get(txn, ETCD_ELSE, cluster_key_slice(&key));
     e = etcd_txn_until_definite(
@@ -164,19 +177,77 @@ static err write_policy(struct policy_change *change, int64_t revision)
     return e;
 }
 
+static bool declares(const Holdfast__V1__Policy *policy, const char *name)
+{
+    for (size_t i = 0; policy != NULL && i < policy->n_currencies; i++) {
+        if (strcmp(policy->currencies[i]->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool adds_currencies(const Holdfast__V1__Policy *policy, const Holdfast__V1__Policy *current)
+{
+    for (size_t i = 0; i < policy->n_currencies; i++) {
+        if (!declares(current, policy->currencies[i]->name))
+            return true;
+    }
+    return false;
+}
+
+static void unread(struct policy_change *change)
+{
+    request_fail_text(change->request, CODE(UNAVAILABLE),
+                      "etcd could not be read; nothing was done");
+}
+
+/* A shard that has no room refuses the stored policy for ever, so it is not stored. */
+static void currencies_told(struct request *request, const ProtobufCMessage *answer)
+{
+    const Holdfast__Internal__V1__FindDefinitionsResponse *found =
+        (const Holdfast__Internal__V1__FindDefinitionsResponse *)(const void *)answer;
+    struct policy_change *change = request->state;
+    size_t count = change->policy->n_currencies;
+    Holdfast__V1__ErrorDetail detail;
+
+    for (size_t i = 0; i < found->n_definitions; i++) {
+        const Holdfast__Internal__V1__DefinitionVersion *version = found->definitions[i]->version;
+        count += version != NULL && !declares(change->policy, version->name);
+    }
+    if (count > POLICY_CURRENCIES_MAX) {
+        refusal_make(request->arena, &detail, CODE(CAPACITY_FULL),
+                     "the policy and the definitions together would declare %zu currencies", count);
+        detail.field = text_lend("policy.currencies");
+        detail.limit = arena_printf(request->arena, "%u", POLICY_CURRENCIES_MAX);
+        detail.value = arena_printf(request->arena, "%zu", count);
+        request_fail(request, &detail);
+    } else if (write_policy(change) != ERR_OK) {
+        unread(change);
+    }
+}
+
+static void count_currencies(struct policy_change *change)
+{
+    Holdfast__Internal__V1__FindDefinitionsRequest find;
+
+    holdfast__internal__v1__find_definitions_request__init(&find);
+    find.kind = text_lend("currency");
+    find.limit = DEFINITION_PAGE_MAX;
+    definition_find_ask(change->request, &find, currencies_told);
+}
+
 static void policy_read(void *context, err e, const struct etcd_range_result *result)
 {
     struct policy_change *change = context;
     struct request *request = change->request;
     Holdfast__V1__Policy *current = NULL;
     Holdfast__V1__ErrorDetail detail;
-    int64_t revision = 0;
-    bool same = false;
+    bool same = false, adds = false;
 
     change->call = NULL;
     if (e == ERR_OK && result->kv_count == 1) {
         const struct etcd_kv *kv = &result->kvs[0];
-        revision = kv->mod_revision;
+        change->revision = kv->mod_revision;
         same = slice_equal(kv->value, change->packed);
         current = holdfast__v1__policy__unpack(NULL, kv->value.size, kv->value.data);
         if (current == NULL)
@@ -193,11 +264,12 @@ static void policy_read(void *context, err e, const struct etcd_range_result *re
         request_fail(request, &detail);
         return;
     }
+    adds = e == ERR_OK && adds_currencies(change->policy, current);
     holdfast__v1__policy__free_unpacked(current, NULL);
-    if (e == ERR_OK)
-        e = write_policy(change, revision);
-    if (e != ERR_OK)
-        request_fail_text(request, CODE(UNAVAILABLE), "etcd could not be read; nothing was done");
+    if (adds)
+        count_currencies(change);
+    else if (e != ERR_OK || write_policy(change) != ERR_OK)
+        unread(change);
 }
 
 static void policy_cancel(struct request *request)

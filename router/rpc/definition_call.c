@@ -18,6 +18,8 @@ struct question {
     const ProtobufCMessageDescriptor *answer;
     bool changes;
     uint64_t call;
+    void *state; /* Of the method that asks, and what it does when its caller goes. */
+    void (*cancel)(struct request *);
 };
 
 /* ---- the answer ---- */
@@ -57,6 +59,8 @@ static void on_done(void *user, err result, const struct frame *response)
     ProtobufCMessage *message = NULL;
 
     question->call = 0;
+    request->state = question->state;
+    request->cancel = question->cancel;
     if (result != ERR_OK && err_retry(result) != RETRY_UNKNOWN_OUTCOME)
         request_fail_text(request, CODE(UNAVAILABLE), "the coordinator cannot be reached");
     else if (result != ERR_OK || response->status == WIRE_UNKNOWN)
@@ -98,7 +102,9 @@ static void ask(struct request *request, uint16_t method, const ProtobufCMessage
     *question = (struct question){ .request = request,
                                    .told = told,
                                    .answer = method_find(method)->response,
-                                   .changes = method == METHOD_CHANGE_DEFINITION };
+                                   .changes = method == METHOD_CHANGE_DEFINITION,
+                                   .state = request->state,
+                                   .cancel = request->cancel };
     const struct call_request call = {
         .method = method,
         .priority = (uint8_t)request->priority,

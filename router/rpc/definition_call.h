@@ -15,7 +15,8 @@
     200u /* More than the versions of one definition that are kept.                                \
           */
 
-/* Takes the answer, in the request's arena, and ends the request. */
+/* Takes the answer, in the request's arena, and ends the request, or goes on with it: the request's
+ * state and `cancel` are again what they were when the question was asked. */
 typedef void definition_told(struct request *request, const ProtobufCMessage *answer);
 
 /* CHANGE_DEFINITION with the caller's key as the author, and FIND_DEFINITIONS. Whatever goes wrong

@@ -69,6 +69,27 @@ class DefinitionsTest(ClusterTest):
         self.refused("CAPACITY_FULL", self.grant, "shells", 1)
         self.grant("gold", 5)
 
+    def test_a_policy_for_whose_currencies_shards_have_no_room_is_not_stored(self):
+        for name in ("amber", "beryl"):
+            self.put("currency", name, {"maxBalance": 10})
+        before = self.client.call("AdminService/GetCluster", {})["policy"]
+        known = {each["name"] for each in before["currencies"]} | {"amber", "beryl"}
+        policy = before | {"version": int(before.get("version", 0)) + 1}
+        policy["currencies"] = before["currencies"] + [
+            {"name": f"coin{n}", "maxBalance": 5} for n in range(64 - len(before["currencies"]))]
+        error = self.refused("CAPACITY_FULL", self.client.call, "AdminService/SetPolicy", {"policy": policy})
+        self.assertEqual((error.detail["field"], error.detail["limit"]), ("policy.currencies", "64"))
+        self.assertGreaterEqual(int(error.detail["value"]), 66)
+        self.assertEqual(self.client.call("AdminService/GetCluster", {})["policy"], before, "it was stored")
+        defined = {each["name"] for each in self.ask("ListDefinitions", kind="currency")["definitions"]}
+        room = 64 - len(known | defined)
+        policy["currencies"] = before["currencies"] + [{"name": f"coin{n}", "maxBalance": 5} for n in range(room)]
+        self.client.call("AdminService/SetPolicy", {"policy": policy})
+        self.grant("amber", 1)
+        self.refused("CAPACITY_FULL", self.put, "currency", "citrine", {"maxBalance": 10})
+        self.client.call("AdminService/SetPolicy", {"policy": before | {"version": policy["version"] + 1}})
+        self.put("currency", "citrine", {"maxBalance": 10})
+
     def test_history_diff_and_rollback(self):
         self.put("counter", "kills", {"maxValue": 10}, reason="first")
         self.put("counter", "kills", {"maxValue": 20}, reason="second")

@@ -564,7 +564,6 @@ class Errors(ClusterTest):
             self.client.call("AdminService/SetPolicy", {"policy": policy | {"version": policy["version"] + 7}})
         self.assertEqual(refused.exception.code, "VERSION_CONFLICT")
         self.assertEqual(refused.exception.detail["about"]["version"]["current"], policy["version"])
-
     def test_d_definitions(self):
         service = "DefinitionService/"
         kills = {"kind": "counter", "name": "kills"}
@@ -584,6 +583,10 @@ class Errors(ClusterTest):
         for number in range(64 - len(self.client.call("AdminService/GetCluster", {})["policy"]["currencies"])):
             self.client.call(service + "PutDefinition", currency | {"name": f"c{number}", "opId": uuid7()})
         self.gives("CAPACITY_FULL", service + "PutDefinition", currency | {"name": "more", "opId": uuid7()})
+        policy = self.client.call("AdminService/GetCluster", {})["policy"]
+        self.gives("CAPACITY_FULL", "AdminService/SetPolicy", {"policy": policy | {
+            "version": policy["version"] + 1,
+            "currencies": policy["currencies"] + [{"name": "more", "maxBalance": 5}]}})
 
     def test_d_favorites(self):
         one = "FavoritesService/Favorite"
