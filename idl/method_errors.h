@@ -344,12 +344,14 @@
 /* ---- documents ---- */
 #define OF_DOCUMENTS(X) \
     X(NOT_FOUND, OPEN, "no collection of documents of that name is defined", "define it, or name another")
+#define OF_DOCUMENT_ERASED(X) \
+    X(QUARANTINED, OPEN, "the entity is a player that is erased, and its purge is not over", "nothing was done: after the purge the same applies; before it, an erasure can be undone")
 #define OF_DOCUMENT_WRITE(X) \
-    OF_WRITER(X) OF_DOCUMENTS(X) \
+    OF_WRITER(X) OF_DOCUMENTS(X) OF_DOCUMENT_ERASED(X) \
     X(CAPACITY_FULL, OPEN, "the document would have too many siblings, parts or bytes, or the shard too many documents", "replace siblings, or make room; then send the same again")
 #define ERRORS_PUT_DOCUMENT(X) OF_DOCUMENT_WRITE(X)
 #define ERRORS_GET_DOCUMENT(X) OF_READER(X) OF_DOCUMENTS(X)
-#define ERRORS_DELETE_DOCUMENT(X) OF_WRITER(X) OF_DOCUMENTS(X)
+#define ERRORS_DELETE_DOCUMENT(X) OF_WRITER(X) OF_DOCUMENTS(X) OF_DOCUMENT_ERASED(X)
 #define ERRORS_UPDATE_DOCUMENT(X) \
     OF_DOCUMENT_WRITE(X) \
     X(OPERATION_EXPIRED, OPEN, "the op_id of an increment is older than increments are told apart", "")

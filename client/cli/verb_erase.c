@@ -163,7 +163,7 @@ const struct verb verb_erase[] = {
         .words = "erase player",
         .topic = VERB_TOPIC_PLAYER,
         .arguments = "PLAYER [--grace-ms MS]",
-        .summary = "erase a player from favourites and counters",
+        .summary = "erase a player from favourites, counters and documents",
         .options =
             VERB_OPTIONS(&option_grace_ms, &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = erase,

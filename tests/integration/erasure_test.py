@@ -20,7 +20,8 @@ class ErasureTest(ClusterTest):
     def setUp(self):
         self.client = Client(self.cluster.endpoint)
         for name, body in {"favorites": {"collection": {"conflictPolicy": "CONFLICT_POLICY_HIGHEST_VERSION"}}, "plays": {"counter": {}},
-                           "haste": {"rateRule": {"subject": "favorites", "limit": 1000000, "periodMs": 60000}}}.items():
+                           "haste": {"rateRule": {"subject": "favorites", "limit": 1000000, "periodMs": 60000}},
+                           "notes": {"documents": {"policy": "merge", "durability": "majority"}}}.items():
             wait_for(f"{name} to be in force", lambda name=name, body=body: self.put(name, body))
 
     def put(self, name, body):
@@ -117,6 +118,51 @@ class ErasureTest(ClusterTest):
         self.assertEqual([int(each.get("ver", 0)) for each in status], [1, 0])
         self.assertEqual(self.counts()[:2], [3, 2])
         self.cluster.wait_converged()
+
+    def note(self, player, key, value):
+        """The code of the refusal, or None."""
+        try:
+            self.client.settle("DocumentService/PutDocument", {
+                "entity": f"player:{player}", "opId": uuid7(), "collection": "notes", "key": key, "json": {"v": value}})
+        except RpcError as error:
+            return error.code
+        return None
+
+    def notes(self, player):
+        """What is told of the player's documents, by a list and by key, which say the same."""
+        listed = [each["key"] for each in self.ask("DocumentService/ListDocuments", {
+            "entity": f"player:{player}", "collection": "notes"}).get("documents", [])]
+        for key in ("a", "b"):
+            answer = self.ask("DocumentService/GetDocument", {
+                "entity": f"player:{player}", "collection": "notes", "key": key, "consistency": "majority"})
+            self.assertEqual("document" in answer, key in listed, answer)
+        return listed
+
+    def test_documents_go_with_their_player_and_come_back_with_it(self):
+        for player in ("amy", "ben"):
+            self.assertIsNone(self.note(player, "a", 1))
+            self.assertIsNone(self.note(player, "b", 2))
+        self.change("ErasePlayer", "amy", graceMs=3600000)
+        self.assertEqual(self.notes("amy"), [])
+        self.assertEqual(self.note("amy", "a", 3), "QUARANTINED")
+        self.assertEqual(self.notes("ben"), ["a", "b"])
+        self.kill_owner("amy")
+        wait_for("all shards to serve", self.cluster.all_serving)
+        self.assertEqual(self.notes("amy"), [])
+        self.change("RestorePlayer", "amy")
+        self.assertEqual(self.notes("amy"), ["a", "b"])
+        self.change_after_restore("amy", graceMs=0)
+        wait_for("it to be purged", lambda: self.state("amy") == "purged", 120)
+        self.assertEqual(self.notes("amy"), [])
+        self.kill_owner("amy")
+        self.assertEqual(self.notes("amy"), [])
+        self.assertIsNone(self.note("amy", "b", 4))
+        self.assertEqual(self.notes("amy"), ["b"])
+        self.assertEqual(self.notes("ben"), ["a", "b"])
+
+    def change_after_restore(self, player, **fields):
+        wait_for("it to be restored", lambda: self.state(player) == "restored", 60)
+        self.change("ErasePlayer", player, **fields)
 
 
 if __name__ == "__main__":

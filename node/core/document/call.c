@@ -13,8 +13,9 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/nearest.h"
 
-#define CONTEXT_PREFIX "d1."
-#define RETRY_MS       200u
+#define CONTEXT_PREFIX  "d1."
+#define RETRY_MS        200u
+#define ERASED_RETRY_MS 1000u
 
 /* ---- what a request names ---- */
 
@@ -251,6 +252,15 @@ static const char *context_of(struct document_context *context, const struct mer
     return printed;
 }
 
+static err refuse_erased(struct document_context *context)
+{
+    err e = refuse(context->arena, context->refusal, CODE(QUARANTINED), "entity",
+                   "the entity is erased, and not purged yet");
+
+    context->refusal->retry_after_ms = ERASED_RETRY_MS;
+    return e;
+}
+
 err document_commit(struct document_context *context, const struct document_place *place,
                     const struct document_write *asked, const struct document_change *change,
                     struct document_begun *ret_begun)
@@ -266,7 +276,9 @@ err document_commit(struct document_context *context, const struct document_plac
         .whole = change->whole,
         .token = place->token,
     };
-    err e = choose_durability(context, place->rule, asked->durability, &write.durability);
+    err e = context->erased
+                ? refuse_erased(context)
+                : choose_durability(context, place->rule, asked->durability, &write.durability);
 
     if (e == ERR_OK)
         e = find_op(context, place->rule, asked->op_id, &write);
@@ -317,6 +329,13 @@ static struct slice answer_get(struct document_context *context, const struct do
     return arena_pack(context->arena, &response.base);
 }
 
+struct slice document_hidden(struct document_context *context)
+{
+    const Holdfast__V1__GetDocumentResponse response = HOLDFAST__V1__GET_DOCUMENT_RESPONSE__INIT;
+
+    return arena_pack(context->arena, &response.base);
+}
+
 err document_told(struct document_context *context, struct slice bytes,
                   const struct merge_record *record, struct slice *ret_answer)
 {
@@ -332,7 +351,11 @@ err document_told(struct document_context *context, struct slice bytes,
 
     if (e != ERR_OK)
         return e;
-    *ret_answer = answer_get(context, &place, request, record);
+    if (context->erased || record->erasure < merge_store_erasure(&context->replica->store,
+                                                                 merge_key_entity(place.key)))
+        *ret_answer = document_hidden(context);
+    else
+        *ret_answer = answer_get(context, &place, request, record);
     merge_key_unref(place.key);
     return ERR_OK;
 }

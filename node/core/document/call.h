@@ -24,6 +24,9 @@ struct document_context {
     struct merge_replica *replica;
     uint64_t now_ms; /* The wall clock. */
     bool full;       /* The shard's documents fill their share of memory: none may be added. */
+    /* The entity is erased, and may be brought back: reads show nothing of it, and nothing is
+     * written. */
+    bool erased;
     struct refusal *refusal;
 };
 
@@ -42,7 +45,8 @@ struct document_method {
                  struct document_begun *ret_begun);
 };
 
-/* A majority's read came in. Answers the GetDocument `request`, in the arena. */
+/* A majority's read came in. Answers the GetDocument `request`, in the arena; without the record if
+ * its entity was erased meanwhile. */
 NODISCARD err document_told(struct document_context *context, struct slice request,
                             const struct merge_record *record, struct slice *ret_answer);
 /* Answers a write; all of them alike. Appends. */
@@ -81,6 +85,8 @@ NODISCARD err document_expiry(struct document_context *context, const struct doc
                               const struct document_write *write, uint64_t *ret_expires_ms);
 /* Parses a document of the request. NULL: INVALID_ARGUMENT. The caller's to json_decref. */
 json_t *document_parse(struct document_context *context, const char *field, const char *text);
+/* The answer to a GetDocument of an entity that is erased, in the arena. */
+struct slice document_hidden(struct document_context *context);
 /* What the record is now, full; free it. */
 void document_stored(struct document_context *context, const struct document_place *place,
                      struct merge_record *ret_record);

@@ -45,7 +45,10 @@ static err begin(struct document_context *context, struct slice bytes,
 
     if (e != ERR_OK)
         return e;
-    if (request->consistency == HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_MAJORITY)
+    if (context->erased)
+        ret_begun->answer = document_hidden(context);
+    else if (request->consistency ==
+             HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_MAJORITY)
         e = ask_majority(context, &place, ret_begun);
     else
         e = read_here(context, &place, bytes, ret_begun);

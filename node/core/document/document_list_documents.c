@@ -143,7 +143,8 @@ static err begin(struct document_context *context, struct slice bytes,
     e = find_begin(&page, rule, &begin);
     if (e != ERR_OK)
         return e;
-    fill(&page, begin);
+    if (!context->erased)
+        fill(&page, begin);
     merge_key_unref(begin);
     ret_begun->answer = arena_pack(context->arena, &page.response.base);
     return ERR_OK;

@@ -12,6 +12,7 @@
 #include "node/core/apply/apply.h"
 #include "node/core/replication/rep.h"
 #include "node/core/shard/incident.h"
+#include "node/core/shard/shard_erasure.h"
 #include "node/core/shard/shard_snapshot.h"
 #include "runtime/base/budget.h"
 
@@ -138,6 +139,8 @@ struct shard_out {
     struct snapshot_actions snapshot;
     struct incident *incidents; /* What operators may ask about; INCIDENTS_STEP_MAX at most. */
     uint32_t incident_count, incident_capacity;
+    struct shard_erasure *erasures; /* That changed; before the replies. */
+    uint32_t erasure_count, erasure_capacity;
     bool role_changed; /* shard_role and shard_owner may differ now. */
     bool unreadable;   /* A row or an entry was met that cannot be read; the shard goes on. */
 };

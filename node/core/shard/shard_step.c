@@ -301,6 +301,7 @@ void shard_out_clear(struct shard_out *out)
     out->reply_count = 0;
     out->delivery_count = 0;
     out->incident_count = 0;
+    out->erasure_count = 0;
     out->role_changed = false;
     out->unreadable = false;
 }
@@ -314,6 +315,7 @@ void shard_out_deinit(struct shard_out *out)
     free(out->replies);
     free(out->deliveries);
     free(out->incidents);
+    free(out->erasures);
     *out = (struct shard_out){ 0 };
 }
 

@@ -17,6 +17,7 @@
 #include "node/core/replication/rep.h"
 #include "node/core/shard/shard.h"
 #include "node/io/disk/space.h"
+#include "node/io/view/erasures.h"
 #include "runtime/base/log.h"
 #include "runtime/loop/loop.h"
 
@@ -28,14 +29,18 @@ struct mergers;
 struct mergers_options {
     struct loop *loop;
     const struct log *log;
-    const char *directory; /* Of the database; made when it is first needed. */
-    struct space *space;   /* NULL: there is always room. */
-    uint64_t self;         /* This replica's id. */
-    uint64_t boot;         /* Rises with each start. */
+    const char *directory;     /* Of the database; made when it is first needed. */
+    struct space *space;       /* NULL: there is always room. */
+    struct erasures *erasures; /* Who is erased, as the strict log says; NULL: no entity ever is. */
+    uint64_t self;             /* This replica's id. */
+    uint64_t boot;             /* Rises with each start. */
     uint32_t shard_count;
     /* To a member; lost if it is not reachable, or runs a program that knows no documents.
      * Borrowed. */
     void (*send)(void *user, uint64_t replica, struct slice message);
+    /* Whether the member runs a program that knows documents, or is not known to run another one.
+     * NULL: all do. */
+    bool (*takes_documents)(void *user, uint64_t replica);
     /* Ends a call. */
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
     void *user;
@@ -71,13 +76,19 @@ struct mergers_request {
 NODISCARD err mergers_call(struct mergers *mergers, const struct mergers_request *request);
 void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call);
 
+/* In a joint phase: some member that is to be one has not yet what a majority of the old ones has,
+ * so the old ones must not be left. False after 60 s at most, for members of an earlier version at
+ * once, and for shards without documents. Logged when it begins, and when it was in vain. */
+bool mergers_move_waits(struct mergers *mergers, uint32_t shard);
+
 struct mergers_stats {
     uint32_t replicas, syncing;
     uint64_t records[MERGE_POLICY_COUNT]; /* By policy. */
     uint64_t siblings;                    /* Records with several. */
     uint64_t record_bytes;
-    uint64_t
-        apart_ms; /* Since when members of some shard were last equal; the longest of all shards. */
+    /* Since the latest moment of which all members have all that was written; the longest of all
+     * shards. 0: the members of each are equal. */
+    uint64_t apart_ms;
     uint64_t repair_bytes;     /* Taken in by anti-entropy. */
     uint64_t messages_dropped; /* Too much waited. */
     uint64_t calls, disk_writes, disk_bytes, disk_ns;

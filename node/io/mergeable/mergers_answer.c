@@ -6,7 +6,7 @@
 #include "runtime/base/check.h"
 
 struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
-                                        struct refusal *refusal)
+                                        struct slice request, struct refusal *refusal)
 {
     const struct merger *merger = &mergers->shards[shard];
 
@@ -15,6 +15,7 @@ struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
                                       .replica = merger->replica,
                                       .now_ms = loop_wall_ms(),
                                       .full = merger->record_bytes > SHARD_BYTES_MAX,
+                                      .erased = mergers_erased(mergers, shard, request),
                                       .refusal = refusal };
 }
 
@@ -68,7 +69,8 @@ static void answer_read(struct mergers *mergers, uint32_t shard, const struct wa
                                    "a majority of the members did not answer in time");
         return;
     }
-    struct document_context context = mergers_context(mergers, shard, &refusal);
+    struct document_context context =
+        mergers_context(mergers, shard, buf_slice(&call->request), &refusal);
 
     if (document_told(&context, buf_slice(&call->request), done->record, &body) == ERR_OK)
         mergers_answer(mergers, call->id, REPLY_OK, body);

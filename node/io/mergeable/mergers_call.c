@@ -42,7 +42,9 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
         return ERR_OK;
     }
     CHECK(mergers_need(mergers, request->shard) != NULL);
-    struct document_context context = mergers_context(mergers, request->shard, &refusal);
+    mergers_erase(mergers, request->shard, request->bytes);
+    struct document_context context =
+        mergers_context(mergers, request->shard, request->bytes, &refusal);
     err e = method->begin(&context, request->bytes, &begun);
 
     if (e == ERR_OK && begun.ticket != 0)

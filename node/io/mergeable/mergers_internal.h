@@ -62,8 +62,16 @@ struct merger {
     struct waiting_call *calls;
     uint64_t looked_ms; /* At what the following say: */
     uint64_t records[MERGE_POLICY_COUNT], siblings, record_bytes;
-    uint64_t apart_since_ms; /* 0: the members are equal. */
+    /* The latest moment of which all members have all that was written. 0: they are equal. */
+    uint64_t apart_since_ms;
+    struct mclock mark; /* What the members had between them at `mark_ms`. */
+    uint64_t mark_ms;
     struct merge_key *swept; /* The sweep has come up to here. */
+    uint64_t erased_stamp;   /* Of the last erasure that the replica was told of. */
+    bool erasures_full;      /* It takes no more of them, which was logged. */
+    uint64_t move_config;    /* Of the joint record that was asked about, */
+    uint64_t move_since_ms;  /* since when, */
+    enum { MOVE_SEEN, MOVE_WAITS, MOVE_OVER } move; /* and what was said of it. */
 };
 
 struct disk_part {
@@ -130,9 +138,21 @@ bool mergers_disk_is_behind(const struct mergers *mergers);
 void mergers_disk_forget(struct merger *merger);
 void mergers_disk_run(void *user);
 
+/* mergers_look.c: what there is, for limits and metrics. */
+void mergers_look(struct merger *merger, uint64_t now_ms);
+
+/* mergers_erasures.c */
+/* Whether nothing of the request's entity is told or written now. */
+bool mergers_erased(const struct mergers *mergers, uint32_t shard, struct slice request);
+/* Takes away what is purged of the request's entity, to be drained. */
+void mergers_erase(struct mergers *mergers, uint32_t shard, struct slice request);
+/* The same of all entities whose erasure the replica has not heard of, a bounded number. */
+void mergers_erasures_follow(struct mergers *mergers, uint32_t shard);
+
 /* mergers_answer.c */
+/* For a call of that request. */
 struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
-                                        struct refusal *refusal);
+                                        struct slice request, struct refusal *refusal);
 void mergers_answer(struct mergers *mergers, uint64_t call, enum reply_status status,
                     struct slice body);
 void mergers_refuse(struct mergers *mergers, uint64_t call, const struct refusal *refusal);

@@ -225,6 +225,7 @@ static void end(struct mergers *mergers, uint32_t shard)
     merge_free(merger->replica);
     mergers_disk_forget(merger);
     mergers_call_drop_all(merger);
+    mclock_deinit(&merger->mark);
     merge_key_unref(merger->swept);
     for (uint32_t i = 0; i < merger->held_count; i++)
         buf_deinit(&merger->held[i].bytes);
@@ -329,43 +330,6 @@ err mergers_message(struct mergers *mergers, uint64_t from, struct slice message
 
 /* ---- time ---- */
 
-static bool is_apart(const struct merge_replica *replica)
-{
-    for (uint32_t i = 0; i < replica->peer_count; i++) {
-        const struct merge_peer *peer = &replica->peers[i];
-
-        if (merge_is_member(replica, peer->member) &&
-            (!peer->reported || !mclock_includes(&replica->clock, &peer->clock) ||
-             !mclock_includes(&peer->clock, &replica->clock)))
-            return true;
-    }
-    return false;
-}
-
-/* What there is, for limits and metrics. */
-static void look(struct mergers *mergers, struct merger *merger, uint64_t now_ms)
-{
-    const struct merge_store *store = &merger->replica->store;
-
-    memset(merger->records, 0, sizeof merger->records);
-    merger->siblings = merger->record_bytes = 0;
-    for (uint32_t i = 0; i < store->count; i++) {
-        const struct merge_record *record = &store->rows[i].record;
-
-        merger->record_bytes += merge_record_bytes(record);
-        if (record->count == 0)
-            continue;
-        merger->records[record->policy]++;
-        merger->siblings += record->policy == MERGE_POLICY_VECTOR && record->count > 1;
-    }
-    if (!is_apart(merger->replica))
-        merger->apart_since_ms = 0;
-    else if (merger->apart_since_ms == 0)
-        merger->apart_since_ms = now_ms;
-    merger->looked_ms = now_ms;
-    (void)mergers;
-}
-
 /* What has expired goes by a write of the owner's, which is a write like any other. */
 static void sweep(struct mergers *mergers, uint32_t shard)
 {
@@ -407,6 +371,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
 {
     struct merger *merger = &mergers->shards[shard];
 
+    mergers_erasures_follow(mergers, shard);
     merge_tick(merger->replica, loop_wall_ms());
     mergers_drain(mergers, shard);
     if (merger->log_bytes > CHECKPOINT_BYTES ||
@@ -414,7 +379,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
         mergers_disk_checkpoint(mergers, shard);
     if (now_ms - merger->looked_ms < LOOK_MS)
         return;
-    look(mergers, merger, now_ms);
+    mergers_look(merger, now_ms);
     give_departing_up(mergers, shard, now_ms);
     if (merger->record.owner == mergers->options.self)
         sweep(mergers, shard);

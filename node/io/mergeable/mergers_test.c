@@ -32,7 +32,8 @@ struct member {
     struct world *world;
     uint64_t id;
     char directory[TEST_DIRECTORY_BYTES + 32];
-    struct mergers *mergers; /* NULL: it is down. */
+    struct mergers *mergers;   /* NULL: it is down. */
+    struct erasures *erasures; /* What its strict log says. */
 };
 
 /* The answer to the last call. */
@@ -54,7 +55,8 @@ struct world {
     struct member members[MEMBERS];
     struct message *first, **last; /* On their way. */
     struct loop_hook hook;
-    uint64_t cut; /* Whom no message reaches, and none leaves. */
+    uint64_t cut;        /* Whom no message reaches, and none leaves. */
+    uint64_t knows_none; /* Runs a program that knows no documents. */
     uint64_t boot;
     uint64_t ops;
     struct rep_record record;
@@ -85,6 +87,11 @@ static void on_send(void *user, uint64_t replica, struct slice bytes)
     *w->last = message;
     w->last = &message->next;
     loop_hook_arm(&w->hook);
+}
+
+static bool on_takes_documents(void *user, uint64_t replica)
+{
+    return replica != ((struct member *)user)->world->knows_none;
 }
 
 static void deliver(void *user)
@@ -148,10 +155,12 @@ static void start(struct world *w, uint32_t place)
     if (mergers_new(&(struct mergers_options){ .loop = w->loop,
                                                .log = &quiet,
                                                .directory = member->directory,
+                                               .erasures = member->erasures,
                                                .self = member->id,
                                                .boot = ++w->boot,
                                                .shard_count = 3,
                                                .send = on_send,
+                                               .takes_documents = on_takes_documents,
                                                .answer = on_answer,
                                                .user = member },
                     &member->mergers, text) != ERR_OK)
@@ -194,6 +203,7 @@ static int setup(void **state)
         struct member *member = &w->members[i];
         member->world = w;
         member->id = i + 1;
+        member->erasures = erasures_new(3);
         snprintf(member->directory, sizeof member->directory, "%s/%u", w->directory, i + 1);
         start(w, i);
     }
@@ -205,8 +215,10 @@ static int teardown(void **state)
 {
     struct world *w = *state;
 
-    for (uint32_t i = 0; i < MEMBERS; i++)
+    for (uint32_t i = 0; i < MEMBERS; i++) {
         stop(w, i);
+        erasures_free(w->members[i].erasures);
+    }
     deliver(w);
     loop_hook_disarm(&w->hook);
     loop_free(w->loop);
@@ -288,6 +300,38 @@ static void eventually(struct world *w, uint32_t place, const char *key, size_t 
         w->answered.is_there = false;
         (void)loop_run_until(w->loop, has_answer, w, 50);
     }
+}
+
+static size_t count_any(struct world *w, uint32_t place, const char *key)
+{
+    return count(w, place, key, HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_ANY);
+}
+
+/* How many documents a list of the entity has. */
+static size_t listed(struct world *w, uint32_t place)
+{
+    Holdfast__V1__ListDocumentsRequest request = HOLDFAST__V1__LIST_DOCUMENTS_REQUEST__INIT;
+
+    request.entity = text_lend("player:7");
+    request.collection = text_lend("rooms");
+    assert_int_equal(call(w, place, METHOD_LIST_DOCUMENTS, &request.base), REPLY_OK);
+    Holdfast__V1__ListDocumentsResponse *response = holdfast__v1__list_documents_response__unpack(
+        NULL, w->answered.body.size, w->answered.body.data);
+    size_t found = response->n_documents;
+
+    holdfast__v1__list_documents_response__free_unpacked(response, NULL);
+    return found;
+}
+
+/* The member's strict log says so of player 7. */
+static void erased(struct world *w, uint32_t place, uint64_t number, bool hides, bool purges)
+{
+    struct shard_erasure erasure = {
+        .number = number, .hides = hides, .purges = purges, .entity_size = 8
+    };
+
+    memcpy(erasure.entity, "player:7", 8);
+    erasures_set(w->members[place].erasures, SHARD, &erasure);
 }
 
 /* ---- tests ---- */
@@ -393,6 +437,149 @@ static void a_removed_member_gives_what_it_alone_has_and_then_holds_nothing(void
     fail_msg("the removed member keeps its replica");
 }
 
+static void an_erased_entity_is_shown_by_no_read_and_an_undo_brings_it_back(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    eventually(w, 1, "a", 1);
+    erased(w, 0, 5, true, false);
+    assert_int_equal(count_any(w, 0, "a"), 0);
+    assert_int_equal(
+        count(w, 0, "a", HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_MAJORITY), 0);
+    assert_int_equal(listed(w, 0), 0);
+    assert_int_equal(put(w, 0, "a", "2"), REPLY_REFUSED);
+    assert_int_equal(count_any(w, 1, "a"), 1); /* It has not heard of it. */
+    erased(w, 0, 5, false, false);
+    assert_int_equal(count_any(w, 0, "a"), 1);
+    assert_int_equal(listed(w, 0), 1);
+    assert_int_equal(put(w, 0, "b", "1"), REPLY_OK);
+}
+
+static void what_is_purged_comes_back_from_no_sleeper_and_no_disk(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    eventually(w, 2, "a", 1);
+    w->cut = 3;
+    assert_int_equal(put(w, 2, "slept", "1"), REPLY_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        erased(w, i, 5, true, true);
+        erased(w, i, 5, false, true);
+    }
+    assert_int_equal(count_any(w, 0, "a"), 0);
+    assert_int_equal(put(w, 0, "new", "1"), REPLY_OK); /* Its life after the purge. */
+    w->cut = 0;
+    eventually(w, 2, "new", 1); /* Which says what is purged, before the sleeper's own log does. */
+    assert_int_equal(count_any(w, 2, "a"), 0);
+    assert_int_equal(count_any(w, 2, "slept"), 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        stop(w, i);
+        erasures_free(w->members[i].erasures);
+        w->members[i].erasures = erasures_new(3);
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        start(w, i);
+    for (uint32_t i = 0; i < 3; i++) {
+        eventually(w, i, "new", 1);
+        assert_int_equal(listed(w, i), 1);
+    }
+}
+
+/* Whose documents no call asks for. */
+static void a_member_that_is_asked_for_nothing_purges_too(void **state)
+{
+    struct world *w = *state;
+    struct mergers_stats stats;
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    erased(w, 0, 5, false, true);
+    do {
+        if (loop_now_ms(w->loop) > end_ms)
+            fail_msg("the record is kept");
+        w->answered.is_there = false;
+        (void)loop_run_until(w->loop, has_answer, w, 50);
+        mergers_stats_get(w->members[0].mergers, &stats);
+    } while (stats.record_bytes > 0 || stats.records[MERGE_POLICY_VECTOR] > 0);
+}
+
+/* Under steady writes the members are never quite equal. */
+static void members_that_follow_each_other_are_not_apart(void **state)
+{
+    struct world *w = *state;
+    struct mergers_stats stats = { 0 };
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS, before_ms = 0;
+    char json[24];
+
+    for (uint32_t i = 0; loop_now_ms(w->loop) < end_ms; i++) {
+        snprintf(json, sizeof json, "%u", i);
+        (void)put(w, 0, i % 2 == 0 ? "a" : "b", json);
+        mergers_stats_get(w->members[0].mergers, &stats);
+        if (before_ms >= 4000 && stats.apart_ms < before_ms)
+            return;
+        before_ms = stats.apart_ms;
+        w->answered.is_there = false;
+        (void)loop_run_until(w->loop, has_answer, w, 20);
+    }
+    fail_msg("apart for %llu ms", (unsigned long long)stats.apart_ms);
+}
+
+/* The members are to be 1, 2 and 4. */
+static void begin_move(struct world *w)
+{
+    w->record.membership.new_count = 3;
+    memcpy(w->record.membership.new_members, (uint64_t[]){ 1, 2, 4 }, 3 * sizeof(uint64_t));
+    tell_all(w);
+}
+
+static void a_move_waits_until_the_new_member_has_the_documents(void **state)
+{
+    struct world *w = *state;
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    eventually(w, 1, "a", 1);
+    assert_false(mergers_move_waits(w->members[0].mergers, SHARD));
+    w->cut = 4;
+    begin_move(w);
+    for (uint32_t i = 0; i < 40; i++) {
+        assert_true(mergers_move_waits(w->members[0].mergers, SHARD));
+        w->answered.is_there = false;
+        (void)loop_run_until(w->loop, has_answer, w, 50);
+    }
+    w->cut = 0;
+    while (mergers_move_waits(w->members[0].mergers, SHARD)) {
+        if (loop_now_ms(w->loop) > end_ms)
+            fail_msg("the move waits for ever");
+        w->answered.is_there = false;
+        (void)loop_run_until(w->loop, has_answer, w, 50);
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        stop(w, i); /* It has them by itself. */
+    eventually(w, 3, "a", 1);
+}
+
+static void a_move_waits_for_no_documents_where_there_are_none(void **state)
+{
+    struct world *w = *state;
+
+    begin_move(w);
+    assert_false(mergers_move_waits(w->members[0].mergers, SHARD));
+}
+
+static void a_move_does_not_wait_for_a_member_that_knows_no_documents(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    w->cut = 4;
+    w->knows_none = 4;
+    begin_move(w);
+    assert_false(mergers_move_waits(w->members[0].mergers, SHARD));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -402,6 +589,13 @@ int main(void)
         TEST(a_write_is_everywhere_and_survives_a_restart_of_all),
         TEST(both_sides_of_a_cut_write_and_all_come_to_be_equal),
         TEST(a_database_that_is_damaged_is_filled_from_the_others),
+        TEST(an_erased_entity_is_shown_by_no_read_and_an_undo_brings_it_back),
+        TEST(what_is_purged_comes_back_from_no_sleeper_and_no_disk),
+        TEST(a_member_that_is_asked_for_nothing_purges_too),
+        TEST(members_that_follow_each_other_are_not_apart),
+        TEST(a_move_waits_until_the_new_member_has_the_documents),
+        TEST(a_move_waits_for_no_documents_where_there_are_none),
+        TEST(a_move_does_not_wait_for_a_member_that_knows_no_documents),
         TEST(a_removed_member_gives_what_it_alone_has_and_then_holds_nothing),
     };
 

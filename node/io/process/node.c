@@ -242,8 +242,8 @@ static void on_shard(void *user, uint32_t shard, const struct rep_record *record
 
     if (node->workers == NULL || shard >= shard_views_count(node->views))
         return;
+    node_documents_record(node->documents, shard, record); /* First: see mergers_move_waits. */
     workers_record(node->workers, shard, record);
-    node_documents_record(node->documents, shard, record);
 }
 
 static void on_registered(void *user, bool held)
@@ -499,6 +499,7 @@ static err make_documents(struct node *node, const struct cluster_record *cluste
                                           .service = node->service,
                                           .metrics = node->metrics,
                                           .space = node->space,
+                                          .erasures = shard_views_erasures(node->views),
                                           .self = datadir_identity_get(node->datadir)->replica_id,
                                           .boot = node->life,
                                           .shard_count = cluster->shard_count },

@@ -24,6 +24,13 @@ static void on_send(void *user, uint64_t replica, struct slice message)
     peers_send_document(documents->options.peers, replica, message);
 }
 
+static bool on_takes_documents(void *user, uint64_t replica)
+{
+    const struct node_documents *documents = user;
+
+    return peers_takes_documents(documents->options.peers, replica);
+}
+
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
     const struct node_documents *documents = user;
@@ -59,10 +66,12 @@ static err make(struct node_documents *documents, char ret_text[MERGERS_TEXT_BYT
                                                    .log = options->log,
                                                    .directory = documents->directory,
                                                    .space = options->space,
+                                                   .erasures = options->erasures,
                                                    .self = options->self,
                                                    .boot = options->boot,
                                                    .shard_count = options->shard_count,
                                                    .send = on_send,
+                                                   .takes_documents = on_takes_documents,
                                                    .answer = on_answer,
                                                    .user = documents },
                         &documents->mergers, ret_text);

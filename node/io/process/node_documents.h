@@ -19,6 +19,7 @@ struct node_documents_options {
     struct service *service;
     struct metrics *metrics;
     struct space *space;
+    struct erasures *erasures;
     uint64_t self, boot;
     uint32_t shard_count;
 };

@@ -173,6 +173,28 @@ static void note_answer(struct service *service, struct open_call *open, size_t 
     asker_end(service->askers, &open->asked, size, &mark);
 }
 
+/* The coordinator goes on with a change of members once the owner tells of its joint START, which
+ * it does not while documents of the shard are not where they have to be: the coordinator asks
+ * again. Looked at when the answer leaves, as the shard may have been told of the joint phase
+ * meanwhile. */
+static bool move_waits(const struct service *service, const struct open_call *open,
+                       const struct shard_reply *reply)
+{
+    return open->method == METHOD_MEMBER_STATE && reply->status == REPLY_OK &&
+           service->mergers != NULL && mergers_move_waits(service->mergers, open->shard);
+}
+
+static void refuse_move(struct service *service, struct open_call *open)
+{
+    static const struct refusal refusal = {
+        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+        .message = "documents of the shard are still on their way to its new members",
+    };
+
+    refuse_call(service, &open->reply, WIRE_REFUSED, &refusal);
+    open_end(service, open);
+}
+
 void service_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
     struct service *service = user;
@@ -182,6 +204,10 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
     /* Cancelled while the answer came from another thread. */
     if (open == NULL)
         return;
+    if (move_waits(service, open, reply)) {
+        refuse_move(service, open);
+        return;
+    }
     if (reply->status == REPLY_NOT_OWNER) {
         buf_clear(&service->scratch);
         wire_hint_encode(&(struct wire_hint){ reply->owner, reply->epoch }, &service->scratch);

@@ -30,7 +30,7 @@ static struct mergers_stats stats_of(const struct document_metrics *m)
     X(syncing,  "holdfast_node_documents_syncing",              gauge,   stats.syncing,                    "Of these shards, those in which this member takes everything in first, and serves nothing.") \
     X(held,     "holdfast_node_documents_bytes",                gauge,   (double)stats.record_bytes,       "Bytes of paths and values of documents in memory.") \
     X(siblings, "holdfast_node_documents_siblings",             gauge,   (double)stats.siblings,           "Documents with several siblings.") \
-    X(apart,    "holdfast_node_documents_apart_seconds",        gauge,   (double)stats.apart_ms / 1000,    "Since when this node last saw the members of some shard equal; 0: they are.") \
+    X(apart,    "holdfast_node_documents_apart_seconds",        gauge,   (double)stats.apart_ms / 1000,    "Since the latest moment of which all members of a shard have all documents; 0: they are equal.") \
     X(leaving,  "holdfast_node_documents_departing",            gauge,   stats.departing,                  "Removed members that have not said that they hold nothing of their own any more.") \
     X(repair,   "holdfast_node_documents_repair_bytes_total",   counter, (double)stats.repair_bytes,       "Bytes taken in because a member had missed them.") \
     X(dropped,  "holdfast_node_documents_dropped_total",        counter, (double)stats.messages_dropped,   "Messages between members that were dropped since too much waited here.") \

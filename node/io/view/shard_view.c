@@ -10,6 +10,7 @@ struct shard_views {
     pthread_mutex_t lock;
     uint32_t count;
     _Atomic int64_t *pulled; /* By shard. */
+    struct erasures *erasures;
     struct shard_view views[];
 };
 
@@ -20,6 +21,7 @@ struct shard_views *shard_views_new(uint32_t shard_count)
 
     CHECK(pthread_mutex_init(&views->lock, NULL) == 0);
     views->count = shard_count;
+    views->erasures = erasures_new(shard_count);
     views->pulled = mem_zalloc(sizeof *views->pulled * ((size_t)shard_count + 1));
     return views;
 }
@@ -30,6 +32,7 @@ void shard_views_free(struct shard_views *views)
         return;
     pthread_mutex_destroy(&views->lock);
     free(views->pulled);
+    erasures_free(views->erasures);
     free(views);
 }
 
@@ -48,6 +51,11 @@ int64_t shard_views_pulled(const struct shard_views *views, uint32_t shard)
 {
     CHECK(shard < views->count);
     return atomic_load_explicit(&views->pulled[shard], memory_order_relaxed);
+}
+
+struct erasures *shard_views_erasures(const struct shard_views *views)
+{
+    return views->erasures;
 }
 
 bool shard_views_serves(struct shard_views *views, uint32_t shard)

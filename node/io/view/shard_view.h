@@ -8,6 +8,7 @@
 #define NODE_IO_VIEW_SHARD_VIEW_H
 
 #include "node/core/shard/shard.h"
+#include "node/io/view/erasures.h"
 
 #define SHARD_VIEW_PERIOD_MS 100u
 
@@ -70,6 +71,8 @@ void shard_views_publish_damaged(struct shard_views *views, uint32_t shard);
 /* Any thread, without the lock: puller_pulled_ms of a shard (node/core/top/puller.h). */
 void shard_views_set_pulled(struct shard_views *views, uint32_t shard, int64_t pulled_ms);
 int64_t shard_views_pulled(const struct shard_views *views, uint32_t shard);
+/* Any thread: who is erased; as long as the views. */
+struct erasures *shard_views_erasures(const struct shard_views *views);
 /* Any thread: the shard is served here. */
 bool shard_views_serves(struct shard_views *views, uint32_t shard);
 

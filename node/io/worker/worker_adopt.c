@@ -101,16 +101,32 @@ void worker_recovery_deinit(struct recovery *recovery)
     node_log_image_deinit(&recovery->image.rep);
     buf_deinit(&recovery->meta_row);
     db_rows_deinit(&recovery->timers);
+    db_rows_deinit(&recovery->erasures);
 }
 
 /* All of them, however many: they are in memory as long as the shard is here. A limit here would
  * make a whole replica call itself damaged. */
 err worker_recovery_timers(struct worker *worker, uint32_t shard, struct recovery *recovery)
 {
-    static const uint8_t prefix[] = { TABLE_TIMER };
+    static const uint8_t timers[] = { TABLE_TIMER }, erasures[] = { TABLE_ERASURE };
+    err e = db_load_prefix(worker->options.db, shard, (struct slice){ timers, sizeof timers },
+                           UINT32_MAX, &recovery->timers);
 
-    return db_load_prefix(worker->options.db, shard, (struct slice){ prefix, sizeof prefix },
-                          UINT32_MAX, &recovery->timers);
+    if (e == ERR_OK)
+        e = db_load_prefix(worker->options.db, shard, (struct slice){ erasures, sizeof erasures },
+                           UINT32_MAX, &recovery->erasures);
+    return e;
+}
+
+/* Those that cannot be read are met again when their players are. */
+static void tell_erasures(struct worker *worker, uint32_t shard, const struct db_rows *rows)
+{
+    struct shard_erasure erasure;
+
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (shard_erasure_decode(rows->rows[i].key, rows->rows[i].value, &erasure))
+            erasures_set(shard_views_erasures(worker->options.views), shard, &erasure);
+    }
 }
 
 err worker_recovery_read(struct worker *worker, uint32_t shard, struct recovery *recovery)
@@ -133,6 +149,7 @@ err worker_recovery_take(struct worker *worker, uint32_t shard, struct recovery 
     image->meta_row = buf_slice(&recovery->meta_row);
     image->timers = recovery->timers.rows;
     image->timer_count = recovery->timers.count;
+    tell_erasures(worker, shard, &recovery->erasures);
     return worker_adopt(worker, shard, image);
 }
 

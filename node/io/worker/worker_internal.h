@@ -152,6 +152,7 @@ struct recovery {
     struct shard_image image;
     struct buf meta_row;
     struct db_rows timers;
+    struct db_rows erasures;
 };
 
 struct snapshot_job;

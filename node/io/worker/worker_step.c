@@ -80,6 +80,8 @@ static void carry_out(struct worker *worker, uint32_t shard)
         send_message(worker, &out->rep.sends[i]);
     for (uint32_t i = 0; i < out->rep.log_read_count; i++)
         worker_load_log(worker, shard, &out->rep.log_reads[i]);
+    for (uint32_t i = 0; i < out->erasure_count; i++)
+        erasures_set(shard_views_erasures(worker->options.views), shard, &out->erasures[i]);
     for (uint32_t i = 0; i < out->reply_count; i++) {
         const struct shard_reply *reply = &out->replies[i];
         struct slice body = { out->bytes.data + reply->offset, reply->size };
