@@ -486,7 +486,7 @@ static err make_workers(struct node *node, const struct cluster_record *cluster)
     return e;
 }
 
-static err make_documents(struct node *node, const struct cluster_record *cluster)
+static err make_documents(struct node *node)
 {
     char text[MERGERS_TEXT_BYTES] = "";
     err e = node_documents_new(
@@ -499,10 +499,9 @@ static err make_documents(struct node *node, const struct cluster_record *cluste
                                           .service = node->service,
                                           .metrics = node->metrics,
                                           .space = node->space,
-                                          .erasures = shard_views_erasures(node->views),
                                           .self = datadir_identity_get(node->datadir)->replica_id,
                                           .boot = node->life,
-                                          .shard_count = cluster->shard_count },
+                                          .views = node->views },
         &node->documents, text);
 
     if (e != ERR_OK)
@@ -560,7 +559,7 @@ static void start(void *user)
         return;
     if (open_datadir(node, cluster) != ERR_OK || open_store(node, cluster) != ERR_OK ||
         open_links(node, cluster) != ERR_OK || make_workers(node, cluster) != ERR_OK ||
-        make_documents(node, cluster) != ERR_OK)
+        make_documents(node) != ERR_OK)
         return;
     service_set_workers(node->service, node->workers);
     deliveries_set_workers(node->deliveries, node->workers, node->views);

@@ -7,6 +7,7 @@
 #include "node/io/cluster/registry.h"
 #include "node/io/mergeable/mergers.h"
 #include "node/io/process/service.h"
+#include "node/io/view/shard_view.h"
 
 struct node_documents;
 
@@ -19,9 +20,8 @@ struct node_documents_options {
     struct service *service;
     struct metrics *metrics;
     struct space *space;
-    struct erasures *erasures;
     uint64_t self, boot;
-    uint32_t shard_count;
+    struct shard_views *views;
 };
 
 /* Calls are taken from now on. ERR_IO: `ret_text` says why. */
