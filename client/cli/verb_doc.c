@@ -56,6 +56,19 @@ static const struct column sibling_columns[] = {
 
 /* ---- what is printed ---- */
 
+/* A document that is a string comes as its JSON text (docs/json.md). */
+static json_t *text_of(json_t *json)
+{
+    if (json_is_string(json))
+        return json_incref(json);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    CHECK(text != NULL);
+    json_t *told = json_string(text);
+    free(text);
+    return told;
+}
+
 /* Each row gets its JSON as a text, and how many siblings it has. */
 static void tell_rows(json_t *rows)
 {
@@ -65,13 +78,10 @@ static void tell_rows(json_t *rows)
     json_array_foreach(rows, i, row)
     {
         size_t siblings = json_array_size(json_object_get(row, "siblings"));
-        char *text = json_dumps(json_object_get(row, "json"), JSON_COMPACT | JSON_ENCODE_ANY);
 
-        CHECK(text != NULL);
-        json_object_set_new(row, "text", json_string(text));
+        json_object_set_new(row, "text", text_of(json_object_get(row, "json")));
         if (siblings > 0)
             json_object_set_new(row, "count", json_integer((json_int_t)siblings));
-        free(text);
     }
 }
 

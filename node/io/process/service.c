@@ -184,17 +184,6 @@ static bool move_waits(const struct service *service, const struct open_call *op
            service->mergers != NULL && mergers_move_waits(service->mergers, open->shard);
 }
 
-static void refuse_move(struct service *service, struct open_call *open)
-{
-    static const struct refusal refusal = {
-        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
-        .message = "documents of the shard are still on their way to its new members",
-    };
-
-    refuse_call(service, &open->reply, WIRE_REFUSED, &refusal);
-    open_end(service, open);
-}
-
 void service_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
     struct service *service = user;
@@ -204,10 +193,8 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
     /* Cancelled while the answer came from another thread. */
     if (open == NULL)
         return;
-    if (move_waits(service, open, reply)) {
-        refuse_move(service, open);
-        return;
-    }
+    if (move_waits(service, open, reply))
+        body = (struct slice){ 0 };
     if (reply->status == REPLY_NOT_OWNER) {
         buf_clear(&service->scratch);
         wire_hint_encode(&(struct wire_hint){ reply->owner, reply->epoch }, &service->scratch);
