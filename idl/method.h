@@ -245,7 +245,12 @@ enum method_trait {
     X(262, DELETE_DOCUMENT,        v1,           document,     DeleteDocument,        delete_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(263, UPDATE_DOCUMENT,        v1,           document,     UpdateDocument,        update_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(264, BATCH_GET_DOCUMENTS,    v1,           document,     BatchGetDocuments,     batch_get_documents,    SCATTER,      PLAY,  BULK,      PLAIN,   261, 100) \
-    X(265, LIST_DOCUMENTS,         v1,           document,     ListDocuments,         list_documents,         MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0)
+    X(265, LIST_DOCUMENTS,         v1,           document,     ListDocuments,         list_documents,         MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(270, SET_PRESENCE,          v1,           presence,     SetPresence,           set_presence,           MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(272, GET_PRESENCE,          v1,           presence,     GetPresence,           get_presence,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(273, BATCH_GET_PRESENCE,    v1,           presence,     BatchGetPresence,      batch_get_presence,     SCATTER,      PLAY,  BULK,      PLAIN,   272, 200) \
+    X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      WRITE, BULK,      PLAIN,   270, 100)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -255,7 +260,7 @@ enum method_trait {
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, ...) METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 269 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 279 };
 #undef METHOD_ENUM
 
 /* How many bytes a request of a method may have, as sent and unpacked, without an envelope

@@ -13,6 +13,7 @@
 #ifndef NODE_IO_MERGEABLE_MERGERS_H
 #define NODE_IO_MERGEABLE_MERGERS_H
 
+#include "node/core/document/living.h"
 #include "node/core/document/rules.h"
 #include "node/core/replication/rep.h"
 #include "node/core/shard/shard.h"
@@ -33,6 +34,7 @@ struct mergers_options {
     uint64_t self;         /* This replica's id. */
     uint64_t boot;         /* Rises with each start. */
     uint32_t shard_count;
+    const struct living *living; /* Whose players are shown. Borrowed; NULL: everyone's. */
     /* To a member; lost if it is not reachable, or runs a program that knows no documents.
      * Borrowed. */
     void (*send)(void *user, uint64_t replica, struct slice message);

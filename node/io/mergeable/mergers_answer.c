@@ -13,6 +13,7 @@ struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
     return (struct document_context){ .arena = &mergers->arena,
                                       .rules = &mergers->rules,
                                       .replica = merger->replica,
+                                      .living = mergers->options.living,
                                       .now_ms = loop_wall_ms(),
                                       .full = merger->record_bytes > SHARD_BYTES_MAX,
                                       .refusal = refusal };

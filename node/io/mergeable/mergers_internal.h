@@ -64,6 +64,10 @@ struct merger {
     uint64_t records[MERGE_POLICY_COUNT], siblings, record_bytes;
     uint64_t apart_since_ms; /* 0: the members are equal. */
     struct merge_key *swept; /* The sweep has come up to here. */
+    /* As above, of the presence of dead servers: when it is through, those that had ended by
+     * `mourning` have no part left. */
+    struct merge_key *swept_dead;
+    uint64_t mourned, mourning;
 };
 
 struct disk_part {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "node/io/cluster/document_feed.h"
+#include "node/io/cluster/server_feed.h"
 #include "node/io/report/document_metrics.h"
 #include "runtime/base/check.h"
 
@@ -13,6 +14,8 @@ struct node_documents {
     struct node_documents_options options;
     struct mergers *mergers;
     struct document_feed *feed;
+    struct living living;
+    struct server_feed *servers;
     struct document_metrics *metrics;
     char directory[PATH_BYTES];
 };
@@ -62,6 +65,7 @@ static err make(struct node_documents *documents, char ret_text[MERGERS_TEXT_BYT
                                                    .self = options->self,
                                                    .boot = options->boot,
                                                    .shard_count = options->shard_count,
+                                                   .living = &documents->living,
                                                    .send = on_send,
                                                    .answer = on_answer,
                                                    .user = documents },
@@ -79,6 +83,13 @@ static err make(struct node_documents *documents, char ret_text[MERGERS_TEXT_BYT
                                          .secret = on_secret,
                                          .user = documents },
         &documents->feed);
+    if (e == ERR_OK)
+        e = server_feed_new(
+            &(struct server_feed_options){ .etcd = registry_etcd_use(options->registry),
+                                           .cluster = options->cluster,
+                                           .log = options->log,
+                                           .living = &documents->living },
+            &documents->servers);
     if (e != ERR_OK)
         snprintf(ret_text, MERGERS_TEXT_BYTES, "etcd: %s", err_text(e));
     return e;
@@ -111,8 +122,11 @@ void node_documents_stop(struct node_documents *documents)
     document_metrics_clear(documents->metrics);
     document_feed_free(documents->feed);
     documents->feed = NULL;
+    server_feed_free(documents->servers);
+    documents->servers = NULL;
     mergers_free(documents->mergers);
     documents->mergers = NULL;
+    living_deinit(&documents->living);
 }
 
 void node_documents_free(struct node_documents *documents)
