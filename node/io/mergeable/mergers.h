@@ -83,6 +83,7 @@ struct mergers_stats {
     uint64_t repair_bytes;     /* Taken in by anti-entropy. */
     uint64_t messages_dropped; /* Too much waited. */
     uint64_t calls, disk_writes, disk_bytes, disk_ns;
+    uint32_t servers;   /* Game servers that are known to live. */
     uint32_t departing; /* Removed members that have not said that they hold nothing. */
 };
 void mergers_stats_get(const struct mergers *mergers, struct mergers_stats *ret_stats);

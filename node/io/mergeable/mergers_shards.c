@@ -563,6 +563,8 @@ void mergers_stats_get(const struct mergers *mergers, struct mergers_stats *ret_
         if (merger->apart_since_ms != 0 && now_ms - merger->apart_since_ms > stats.apart_ms)
             stats.apart_ms = now_ms - merger->apart_since_ms;
     }
+    if (mergers->options.living != NULL)
+        stats.servers = living_count(mergers->options.living);
     if (mergers->db != NULL)
         merge_db_stats_get(mergers->db, &disk);
     stats.disk_writes = disk.writes;
