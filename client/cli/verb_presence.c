@@ -110,8 +110,8 @@ static int get(const struct arguments *arguments)
 /* The router judges all that is given: its message names the limit. */
 static int set(const struct arguments *arguments)
 {
-    json_t *request = json_pack("{s:s,s:s}", "playerId", arguments->words[0], "connection",
-                                arguments->words[1]);
+    json_t *request =
+        json_pack("{s:s,s:s}", "playerId", arguments->words[0], "connection", arguments->words[1]);
 
     json_object_set_new(request, "status", json_string(option_text(arguments, &option_status)));
     json_object_set_new(request, "incarnation",

@@ -1,7 +1,7 @@
 /*
- * call: what the methods of DocumentService and PresenceService share: from a request to a write or a
- * read of one mergeable replica, and from what became of it to an answer. Pure. A method's file is found by its
- * name in idl/method.h: document_put_document.c has document_put_document_method.
+ * call: what the methods of DocumentService and PresenceService share: from a request to a write or
+ * a read of one mergeable replica, and from what became of it to an answer. Pure. A method's file
+ * is found by its name in idl/method.h: document_put_document.c has document_put_document_method.
  */
 #ifndef NODE_CORE_DOCUMENT_CALL_H
 #define NODE_CORE_DOCUMENT_CALL_H

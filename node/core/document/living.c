@@ -31,8 +31,7 @@ static struct living_server *find(const struct living *living, struct incarnatio
 {
     uint32_t at = place_of(living, incarnation);
 
-    if (at == living->count ||
-        incarnation_compare(living->list[at].incarnation, incarnation) != 0)
+    if (at == living->count || incarnation_compare(living->list[at].incarnation, incarnation) != 0)
         return NULL;
     return &living->list[at];
 }
@@ -41,8 +40,7 @@ static void drop(struct living *living, uint32_t at)
 {
     living->dead -= living->list[at].dead;
     living->count--;
-    memmove(living->list + at, living->list + at + 1,
-            (living->count - at) * sizeof *living->list);
+    memmove(living->list + at, living->list + at + 1, (living->count - at) * sizeof *living->list);
 }
 
 /* Makes room by what matters least: the oldest of the dead, which is dead by its age; else the
@@ -70,8 +68,7 @@ static struct living_server *make(struct living *living, struct incarnation inca
     }
     uint32_t at = place_of(living, incarnation);
 
-    memmove(living->list + at + 1, living->list + at,
-            (living->count - at) * sizeof *living->list);
+    memmove(living->list + at + 1, living->list + at, (living->count - at) * sizeof *living->list);
     living->list[at] = (struct living_server){ .incarnation = incarnation };
     living->count++;
     return &living->list[at];

@@ -1,6 +1,6 @@
 /*
- * living: which game servers live, as a member knows it from etcd (gs/known, docs/sessions.md): what
- * the presence of their players hangs on. Pure. A server is dead from the moment in which the
+ * living: which game servers live, as a member knows it from etcd (gs/known, docs/sessions.md):
+ * what the presence of their players hangs on. Pure. A server is dead from the moment in which the
  * coordinator has decided that it is. What a member has not heard of yet counts as living: a server
  * may use its registration before the watch has told of it.
  */

@@ -83,7 +83,8 @@ static void test_limits(void **state)
     living_check(&living);
     assert_int_equal(living.dead, LIVING_DEAD_MAX);
     for (uint64_t i = 1; i <= 3 * LIVING_DEAD_MAX; i++)
-        assert_int_equal(living_state_of(&living, number(2 * i), 5000), i % 4 == 3 ? LIVING_YES : LIVING_DEAD);
+        assert_int_equal(living_state_of(&living, number(2 * i), 5000),
+                         i % 4 == 3 ? LIVING_YES : LIVING_DEAD);
     living_deinit(&living);
     living_hear(&living, 1000000, 0);
     living_complete(&living);

@@ -32,10 +32,9 @@ err presence_find(struct document_context *context, const char *player_id, const
     if (e != ERR_OK)
         return e;
     ret_place->rule = &presence_rule;
-    CHECK(merge_key_new(
-              entity_of_player(arena, player_id),
-              document_row_name(arena, &presence_rule, slice_from_text(PRESENCE_NAME)),
-              &ret_place->key) == ERR_OK);
+    CHECK(merge_key_new(entity_of_player(arena, player_id),
+                        document_row_name(arena, &presence_rule, slice_from_text(PRESENCE_NAME)),
+                        &ret_place->key) == ERR_OK);
     return ERR_OK;
 }
 
@@ -78,9 +77,8 @@ static struct presence_part part_of(struct document_context *context, const stru
 {
     struct presence_part part = { .cell = cell };
 
-    part.connection = (Holdfast__V1__PresenceConnection *)
-        arena_unpack(context->arena, &holdfast__v1__presence_connection__descriptor,
-                     merge_cell_value(cell));
+    part.connection = (Holdfast__V1__PresenceConnection *)arena_unpack(
+        context->arena, &holdfast__v1__presence_connection__descriptor, merge_cell_value(cell));
     part.dead = part.connection == NULL || is_dead(context, part.connection->incarnation);
     if (part.dead)
         return part;
@@ -96,9 +94,9 @@ void presence_parts_of(struct document_context *context, const struct merge_reco
     struct merge_view view;
 
     merge_view_init(&view, record, context->now_ms);
-    *ret_parts = (struct presence_parts){
-        .list = arena_alloc(context->arena, (view.count + 1) * sizeof *ret_parts->list)
-    };
+    *ret_parts =
+        (struct presence_parts){ .list = arena_alloc(context->arena,
+                                                     (view.count + 1) * sizeof *ret_parts->list) };
     for (uint32_t i = 0; i < view.count; i++) {
         struct presence_part part = part_of(context, view.cells[i]);
 

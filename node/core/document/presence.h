@@ -1,8 +1,8 @@
 /*
  * presence: what the methods of PresenceService share. A player's presence is one record of policy
- * `merge` beside the documents, under number 0, which no collection has; each connection is a part of
- * it, its path the connection's name. One that lives by a game server has no end of its own: whoever
- * reads it judges by the servers that live (living.h). Pure.
+ * `merge` beside the documents, under number 0, which no collection has; each connection is a part
+ * of it, its path the connection's name. One that lives by a game server has no end of its own:
+ * each read judges it by the servers that live (living.h). Pure.
  */
 #ifndef NODE_CORE_DOCUMENT_PRESENCE_H
 #define NODE_CORE_DOCUMENT_PRESENCE_H
@@ -26,8 +26,8 @@ struct presence_parts {
     uint32_t count, dead;
     struct presence_part *list; /* In the arena. */
 };
-/* What is not expired, dead ones included. A part that cannot be read counts as dead. The record has
- * to outlive it. */
+/* What is not expired, dead ones included. A part that cannot be read counts as dead. The record
+ * has to outlive it. */
 void presence_parts_of(struct document_context *context, const struct merge_record *record,
                        struct presence_parts *ret_parts);
 

@@ -1,5 +1,5 @@
-/* PresenceService at one member that is alone, and at two that were apart: who is shown, for how long,
- * and each refusal with its field. */
+/* PresenceService at one member that is alone, and at two that were apart: who is shown, for how
+ * long, and each refusal with its field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,13 +135,17 @@ static const Holdfast__V1__Presence *get(struct fixture *f, int member)
 static void shows(struct fixture *f, int member, const char *expected)
 {
     const Holdfast__V1__Presence *presence = get(f, member);
-    char text[512] = "";
+    struct buf text = { 0 };
 
     for (size_t i = 0; presence != NULL && i < presence->n_connections; i++) {
-        strcat(text, presence->connections[i]->connection);
-        strcat(text, " ");
+        const char *connection = presence->connections[i]->connection;
+
+        buf_append(&text, connection, strlen(connection));
+        buf_put_u8(&text, ' ');
     }
-    assert_string_equal(text, expected);
+    buf_put_u8(&text, 0);
+    assert_string_equal((const char *)buf_slice(&text).data, expected);
+    buf_deinit(&text);
 }
 
 static void refused(struct fixture *f, err e, Holdfast__V1__ErrorCode code, const char *field)
@@ -173,7 +177,8 @@ static void several_connections_are_shown_the_latest_first(void **state)
     assert_int_equal(set(f, 0, (struct put){ "phone", "", NULL, 60000 }), ERR_OK);
     assert_true(f->begun.ticket != 0 && f->begun.context[0] == 'd');
     f->now_ms += 5;
-    assert_int_equal(set(f, 0, (struct put){ "game:1", "{\"b\":1, \"a\":[2]}", "1-10", 0 }), ERR_OK);
+    assert_int_equal(set(f, 0, (struct put){ "game:1", "{\"b\":1, \"a\":[2]}", "1-10", 0 }),
+                     ERR_OK);
     const Holdfast__V1__Presence *presence = get(f, 0);
 
     assert_int_equal(presence->n_connections, 2);
@@ -230,11 +235,11 @@ static void what_is_not_set_again_in_its_time_is_gone(void **state)
 
 static void one_or_all_are_cleared(void **state)
 {
+    static const char *const names[] = { "a", "b", "c" };
     struct fixture *f = *state;
 
     for (int i = 0; i < 3; i++)
-        assert_int_equal(set(f, 0, (struct put){ (const char *[]){ "a", "b", "c" }[i], "", "1-10", 0 }),
-                         ERR_OK);
+        assert_int_equal(set(f, 0, (struct put){ names[i], "", "1-10", 0 }), ERR_OK);
     assert_int_equal(clear(f, 0, "b"), ERR_OK);
     assert_int_equal(cells(f), 2);
     assert_int_equal(clear(f, 0, "none"), ERR_OK);
@@ -277,7 +282,8 @@ static void there_are_limits(void **state)
     status[1023] = '1';
     status[1024] = '"';
     status[1025] = 0;
-    refused(f, set(f, 0, (struct put){ "long", status, "1-10", 0 }), CODE(INVALID_ARGUMENT), "status");
+    refused(f, set(f, 0, (struct put){ "long", status, "1-10", 0 }), CODE(INVALID_ARGUMENT),
+            "status");
     assert_string_equal(f->refusal.value, "1025");
     for (int i = 0; i < 15; i++) {
         name[1] = (char)('a' + i);
@@ -291,7 +297,8 @@ static void there_are_limits(void **state)
     assert_int_equal(cells(f), 9);
     assert_int_equal(clear(f, 0, ""), ERR_OK);
     f->full = true;
-    assert_int_equal(set(f, 0, (struct put){ "more", "", "1-20", 0 }), ERR_OK); /* Her row is there. */
+    /* Her row is there. */
+    assert_int_equal(set(f, 0, (struct put){ "more", "", "1-20", 0 }), ERR_OK);
 }
 
 static void bad_requests_are_refused_with_their_field(void **state)
@@ -351,11 +358,11 @@ static void a_part_that_cannot_be_read_is_not_shown_and_goes(void **state)
 {
     struct fixture *f = *state;
     struct document_context context = context_of(f, 0);
-    const struct merge_edit edit = { .path = slice_from_text("x"), .value = slice_from_text("\xff") };
-    struct merge_write write = { .policy = MERGE_POLICY_MERGE,
-                                 .durability = MERGE_MEMORY,
-                                 .edit_count = 1,
-                                 .edits = &edit };
+    const struct merge_edit edit = { .path = slice_from_text("x"),
+                                     .value = slice_from_text("\xff") };
+    struct merge_write write = {
+        .policy = MERGE_POLICY_MERGE, .durability = MERGE_MEMORY, .edit_count = 1, .edits = &edit
+    };
     struct merge_refusal refusal;
     struct merge_written written;
 

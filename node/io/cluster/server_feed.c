@@ -61,15 +61,14 @@ err server_feed_new(const struct server_feed_options *options, struct server_fee
     struct cluster_key prefix = cluster_key_servers_prefix(options->cluster);
 
     feed->options = *options;
-    err e = etcd_mirror_start(
-        options->etcd,
-        &(struct etcd_mirror_options){ .prefix = cluster_key_slice(&prefix),
-                                       .put = on_put,
-                                       .deleted = on_deleted,
-                                       .synced = on_synced,
-                                       .reset = on_reset,
-                                       .context = feed },
-        &feed->mirror);
+    err e = etcd_mirror_start(options->etcd,
+                              &(struct etcd_mirror_options){ .prefix = cluster_key_slice(&prefix),
+                                                             .put = on_put,
+                                                             .deleted = on_deleted,
+                                                             .synced = on_synced,
+                                                             .reset = on_reset,
+                                                             .context = feed },
+                              &feed->mirror);
 
     if (e != ERR_OK) {
         free(feed);
