@@ -103,6 +103,7 @@ void living_hear(struct living *living, uint64_t revision, uint64_t now_ms)
         living->heard = revision;
     if (living->told != 0 && now_ms < living->told_ms + LIVING_SETTLE_MS)
         return;
+    living->ended += living->settled == 0 && living->told != 0; /* Those that were never told. */
     living->settled = living->told;
     living->told = living->heard;
     living->told_ms = now_ms;

@@ -32,7 +32,7 @@ struct living {
      * been LIVING_SETTLE_MS after `told_ms`; the greatest that was heard of. */
     uint64_t settled, told, told_ms, heard;
     bool complete;  /* All that there were have been told. */
-    uint64_t ended; /* Counts those that died. */
+    uint64_t ended; /* Rises when some died, or turn out to be dead. */
 };
 
 void living_deinit(struct living *living);

@@ -55,10 +55,14 @@ static void test_not_told_yet(void **state)
     assert_state(&living, 90, 6000, LIVING_DEAD);
     assert_state(&living, 101, 1000000, LIVING_UNHEARD);
     living_hear(&living, 200, 3000); /* Writes without a pause hold nothing up. */
+    assert_int_equal(living.ended, 1);
     living_hear(&living, 300, 6000);
+    assert_int_equal(living.ended, 2); /* Once: what a sweep could not know when it began. */
     assert_state(&living, 90, 6001, LIVING_DEAD);
     assert_state(&living, 150, 6001, LIVING_UNHEARD);
     assert_state(&living, 300, 11000, LIVING_DEAD);
+    living_hear(&living, 300, 600000);
+    assert_int_equal(living.ended, 2);
     living_reset(&living);
     assert_state(&living, 90, 6001, LIVING_UNHEARD);
     living_hear(&living, 5, 20000);
