@@ -15,6 +15,7 @@
 
 #include "holdfast/internal/v1/definition.pb-c.h"
 #include "holdfast/v1/document.pb-c.h"
+#include "holdfast/v1/presence.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "node/io/mergeable/mergers.h"
@@ -57,6 +58,7 @@ struct world {
     uint64_t cut; /* Whom no message reaches, and none leaves. */
     uint64_t boot;
     uint64_t ops;
+    struct living living; /* All members know the same game servers. */
     struct rep_record record;
     struct answered answered;
 };
@@ -151,6 +153,7 @@ static void start(struct world *w, uint32_t place)
                                                .self = member->id,
                                                .boot = ++w->boot,
                                                .shard_count = 3,
+                                               .living = &w->living,
                                                .send = on_send,
                                                .answer = on_answer,
                                                .user = member },
@@ -212,6 +215,7 @@ static int teardown(void **state)
     loop_free(w->loop);
     test_directory_remove(w->directory);
     buf_deinit(&w->answered.body);
+    living_deinit(&w->living);
     free(w);
     return 0;
 }
@@ -290,7 +294,70 @@ static void eventually(struct world *w, uint32_t place, const char *key, size_t 
     }
 }
 
+static enum reply_status set_presence(struct world *w, uint32_t place, const char *player,
+                                      const char *incarnation)
+{
+    Holdfast__V1__SetPresenceRequest request = HOLDFAST__V1__SET_PRESENCE_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    request.op_id = text_lend("key:set");
+    request.connection = text_lend("game");
+    request.incarnation = text_lend(incarnation);
+    return call(w, place, METHOD_SET_PRESENCE, &request.base);
+}
+
+static bool is_online(struct world *w, uint32_t place, const char *player)
+{
+    Holdfast__V1__GetPresenceRequest request = HOLDFAST__V1__GET_PRESENCE_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    assert_int_equal(call(w, place, METHOD_GET_PRESENCE, &request.base), REPLY_OK);
+    return w->answered.body.size > 0;
+}
+
+static uint64_t presences(struct world *w, uint32_t place)
+{
+    struct mergers_stats stats;
+
+    mergers_stats_get(w->members[place].mergers, &stats);
+    return stats.records[MERGE_POLICY_MERGE];
+}
+
+static void wait_for_presences(struct world *w, uint64_t wanted)
+{
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+
+    for (uint32_t place = 0; place < 3; place++) {
+        while (presences(w, place) != wanted) {
+            if (loop_now_ms(w->loop) > end_ms)
+                fail_msg("member %u never had %u presences", place + 1, (unsigned)wanted);
+            w->answered.is_there = false;
+            (void)loop_run_until(w->loop, has_answer, w, 50);
+        }
+    }
+}
+
 /* ---- tests ---- */
+
+static void the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner(void **state)
+{
+    struct world *w = *state;
+
+    living_put(&w->living, (struct incarnation){ 1, 5 }, false);
+    living_put(&w->living, (struct incarnation){ 1, 6 }, false);
+    living_complete(&w->living);
+    assert_int_equal(set_presence(w, 1, "ada", "1-5"), REPLY_OK);
+    assert_int_equal(set_presence(w, 1, "bob", "1-6"), REPLY_OK);
+    wait_for_presences(w, 2);
+    living_remove(&w->living, (struct incarnation){ 1, 5 });
+    for (uint32_t place = 0; place < 3; place++) {
+        assert_false(is_online(w, place, "ada"));
+        assert_true(is_online(w, place, "bob"));
+    }
+    assert_int_equal(presences(w, 2), 2);
+    wait_for_presences(w, 1);
+    assert_int_equal(set_presence(w, 2, "ada", "1-5"), REPLY_REFUSED);
+}
 
 static void what_needs_no_documents_pays_nothing(void **state)
 {
@@ -398,6 +465,9 @@ static void a_removed_member_gives_what_it_alone_has_and_then_holds_nothing(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner, setup,
+            teardown),
         TEST(what_needs_no_documents_pays_nothing),
         TEST(a_write_is_everywhere_and_survives_a_restart_of_all),
         TEST(both_sides_of_a_cut_write_and_all_come_to_be_equal),
