@@ -138,8 +138,8 @@ static err sweep_row(struct document_context *context, struct merge_key *key)
     merge_record_full(context->replica, key, &record);
     presence_parts_of(context, &record, &parts);
     for (uint32_t i = 0; i < parts.count; i++) {
-        if (parts.list[i].dead && !presence_remove(edits, &parts.list[i]))
-            break;
+        if (parts.list[i].dead)
+            (void)presence_remove(edits, &parts.list[i]);
     }
     const struct merge_write write = { .key = key,
                                        .policy = MERGE_POLICY_MERGE,

@@ -321,9 +321,13 @@ static void bad_requests_are_refused_with_their_field(void **state)
         { { "a", "", "ten", 0 }, "incarnation" },
     };
     Holdfast__V1__SetPresenceRequest request = HOLDFAST__V1__SET_PRESENCE_REQUEST__INIT;
+    char deep[401] = "";
 
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         refused(f, set(f, 0, bad[i].put), CODE(INVALID_ARGUMENT), bad[i].field);
+    memset(deep, '[', 200);
+    memset(deep + 200, ']', 200);
+    refused(f, set(f, 0, (struct put){ "a", deep, "1-10", 0 }), CODE(INVALID_ARGUMENT), "status");
     refused(f, clear(f, 0, "a b"), CODE(INVALID_ARGUMENT), "connection");
     refused(f, ask(f, 0, "d1.nonsense"), CODE(INVALID_ARGUMENT), "context");
     request.connection = text_lend("a");

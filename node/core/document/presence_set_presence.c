@@ -47,30 +47,38 @@ static err check_life(struct document_context *context, const set_request *reque
     return ERR_OK;
 }
 
+static err make_status(struct document_context *context, const char *given, char **ret_status)
+{
+    struct slice text = slice_from_text(given);
+    struct buf canonical = { 0 };
+    const char *why = NULL;
+    err e = ERR_OK;
+
+    if (text.size > PRESENCE_STATUS_BYTES_MAX)
+        return refuse_invalid(context->arena, context->refusal, "status", "at most 1024 bytes",
+                              arena_printf(context->arena, "%zu", text.size));
+    if (text.size > 0)
+        e = json_canon(text, &canonical, &why);
+    if (e == ERR_OK)
+        *ret_status = arena_text(context->arena, buf_slice(&canonical));
+    else
+        e = refuse_invalid(context->arena, context->refusal, "status", why,
+                           text_shorten(context->arena, text));
+    buf_deinit(&canonical);
+    return e;
+}
+
 /* What the part keeps: what its cell does not tell by itself. In the arena. */
 static err make_value(struct document_context *context, const set_request *request,
                       struct slice *ret_value)
 {
     Holdfast__V1__PresenceConnection connection = HOLDFAST__V1__PRESENCE_CONNECTION__INIT;
-    struct slice status = slice_from_text(request->status);
-    struct buf canonical = { 0 };
+    err e = make_status(context, request->status, &connection.status);
 
     connection.incarnation = request->incarnation;
-    if (status.size > PRESENCE_STATUS_BYTES_MAX)
-        return refuse_invalid(context->arena, context->refusal, "status", "at most 1024 bytes",
-                              arena_printf(context->arena, "%zu", status.size));
-    if (status.size > 0) {
-        json_t *json = document_parse(context, "status", request->status);
-
-        if (json == NULL)
-            return ERR_INVALID;
-        CHECK(json_canon_write(json, &canonical) == ERR_OK);
-        json_decref(json);
-        connection.status = arena_text(context->arena, buf_slice(&canonical));
-        buf_deinit(&canonical);
-    }
-    *ret_value = arena_pack(context->arena, &connection.base);
-    return ERR_OK;
+    if (e == ERR_OK)
+        *ret_value = arena_pack(context->arena, &connection.base);
+    return e;
 }
 
 /* Dead parts go with the write, and do not count. */
