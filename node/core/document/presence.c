@@ -72,17 +72,23 @@ static bool is_dead(const struct document_context *context, const char *incarnat
            living_state_of(context->living, parsed, context->now_ms) == LIVING_DEAD;
 }
 
-/* Values come from disks and from other members: what is no part is not shown, and goes. */
+/* Values come from disks and from other members: what is no part is not shown, and goes; what a
+ * later version has besides is not shown either. */
 static struct presence_part part_of(struct document_context *context, const struct merge_cell *cell)
 {
-    struct presence_part part = { .cell = cell };
+    const Holdfast__V1__PresenceConnection *kept =
+        (const Holdfast__V1__PresenceConnection *)arena_unpack(
+            context->arena, &holdfast__v1__presence_connection__descriptor, merge_cell_value(cell));
+    struct presence_part part = { .cell = cell,
+                                  .dead = kept == NULL || is_dead(context, kept->incarnation) };
 
-    part.connection = (Holdfast__V1__PresenceConnection *)arena_unpack(
-        context->arena, &holdfast__v1__presence_connection__descriptor, merge_cell_value(cell));
-    part.dead = part.connection == NULL || is_dead(context, part.connection->incarnation);
     if (part.dead)
         return part;
+    part.connection = arena_alloc(context->arena, sizeof *part.connection);
+    holdfast__v1__presence_connection__init(part.connection);
     part.connection->connection = arena_text(context->arena, merge_cell_path(cell));
+    part.connection->status = kept->status;
+    part.connection->incarnation = kept->incarnation;
     part.connection->set_at_ms = (int64_t)(cell->hlc >> HLC_COUNT_BITS);
     part.connection->expires_at_ms = (int64_t)cell->expires_ms;
     return part;

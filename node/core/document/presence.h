@@ -18,9 +18,9 @@
 
 /* What a part says; decoded in the arena. */
 struct presence_part {
-    const struct merge_cell *cell; /* Of the record. */
-    Holdfast__V1__PresenceConnection *connection;
-    bool dead; /* Its server has ended. */
+    const struct merge_cell *cell;                /* Of the record. */
+    Holdfast__V1__PresenceConnection *connection; /* NULL: it is dead. */
+    bool dead;                                    /* Its server has ended. */
 };
 struct presence_parts {
     uint32_t count, dead;
