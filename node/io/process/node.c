@@ -198,6 +198,7 @@ static void on_status(void *user, struct slice request, struct buf *out)
             .certificate_expires_ms = tls_watch_expires_ms(node->tls),
             .live = registry_is_registered(node->registry),
             .generation = registry_generation(node->registry),
+            .pulls = deliveries_pulls(node->deliveries),
         },
         &(struct node_status_wanted){ .shards = shards != 0, .known = known != 0 }, out);
 }
