@@ -170,9 +170,8 @@ static void on_peer_message(void *user, uint64_t from, struct slice bytes, const
 {
     struct node *node = user;
 
-    if (!trace_is_set(trace))
-        trace = NULL;
-    if (node->workers != NULL && workers_message(node->workers, from, bytes, trace) != ERR_OK)
+    if (node->workers != NULL &&
+        workers_message(node->workers, from, bytes, trace_is_set(trace) ? trace : NULL) != ERR_OK)
         log_event(node->log, LOG_ERROR, "peer.malformed_message", LOG_N("replica", from));
 }
 
