@@ -1,8 +1,8 @@
 /*
  * count_memo: the counts of targets that a router has gathered, by collection, or counter, and
  * target, as long as there is room: what was asked for longest ago goes first. Each comes with the
- * moments between which its parts stood so; how old one may be, the reader says. A collection that is
- * deleted and made again has another number: counts of its former life are never told. Pure: the
+ * moments between which its parts stood so; how old one may be, the reader says. A collection that
+ * is deleted and made again has another number: counts of its former life are never told. Pure: the
  * time is told.
  */
 #ifndef ROUTER_CORE_COUNT_MEMO_H

@@ -18,8 +18,9 @@ static void put(struct count_memo *memo, const char *target, uint64_t count, uin
 {
     const struct count_name name = name_of("likes", target);
 
-    count_memo_put(memo, &name, &(struct count_known){
-                                    .count = count, .from_ms = 10, .to_ms = 20, .gathered_ms = at_ms });
+    count_memo_put(
+        memo, &name,
+        &(struct count_known){ .count = count, .from_ms = 10, .to_ms = 20, .gathered_ms = at_ms });
     count_memo_check(memo);
 }
 

@@ -506,7 +506,8 @@ static struct gather *find_room(struct asking *asking, const struct count_name *
         if (each->target_count < COUNT_TARGETS_MAX && is_of(each, name))
             return each;
     }
-    return has_room(counts->waiting, waiting_max, kind_of(asking)) ? gather_new(asking, name) : NULL;
+    return has_room(counts->waiting, waiting_max, kind_of(asking)) ? gather_new(asking, name)
+                                                                   : NULL;
 }
 
 static void join(struct asking *asking, size_t place, struct gather *gather, uint32_t at)

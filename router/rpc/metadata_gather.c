@@ -326,8 +326,7 @@ static struct metadata_batch *want(const struct metadata_ask *ask, struct metada
                                    struct slice target)
 {
     uint64_t hash = hash_u64(target);
-    struct metadata_batch *batch =
-        find_batch(ask->request->router->metas, source, hash, target);
+    struct metadata_batch *batch = find_batch(ask->request->router->metas, source, hash, target);
 
     if (batch != NULL)
         return batch;
