@@ -8,7 +8,7 @@
 #include "node/rpc/fixture_edges.h"
 
 #define AN_HOUR_MS (3600ull * 1000)
-#define SHARE   20u /* Of a shard that keeps 1000. */
+#define SHARE      20u /* Of a shard that keeps 1000. */
 
 static int setup(void **state)
 {
