@@ -21,7 +21,7 @@ static uint64_t share_max(const struct change *c)
 {
     uint64_t part = applier_meta(c->shard->applier)->policy.operations_max / 200;
 
-    return part > 20 ? part : 20;
+    return part > 50 ? part : 50;
 }
 
 static struct share_use_seen use_of(const struct change *c, const struct op_model *op)

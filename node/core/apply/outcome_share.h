@@ -21,7 +21,7 @@
 /* Of the shard's `operations_max`, ... */
 #define OUTCOME_SHARE_PART 200u
 /* ... and no less. */
-#define OUTCOME_SHARE_MIN 20u
+#define OUTCOME_SHARE_MIN 50u
 
 /* Of one operation. */
 struct outcome_share {
