@@ -14,7 +14,7 @@
 /*
  * Outcomes of a kind of ids are kept for so long, and counted in segments. Those of UUIDv7 ids are
  * kept for the policy's window, but a crowded shard forgets them after 15 minutes: what is older
- * stands in nobody's way.
+ * is in no other player's way.
  */
 struct kind {
     uint64_t number; /* In the row, as that of a rule. */

@@ -3,7 +3,7 @@
  * (docs/player-tokens.md). Anyone may get a player's token, and what such a token may call leaves
  * an outcome each time, also where it changes nothing or is refused: outcomes of `key:` ids for a
  * day, and there is room for `operations_max` of them. So a player's calls of those methods
- * (METHOD_SHARES_OUTCOMES), whoever makes them, leave at most OUTCOME_SHARE of each kind while
+ * (METHOD_SHARES_OUTCOMES), by a token or by a server, leave at most so many of each kind while
  * those are kept; the next call is refused as THROTTLED, which leaves nothing.
  *
  * A row of TABLE_RATE, whose subject is OUTCOME_SHARE_SUBJECT, counts what was left in segments of
