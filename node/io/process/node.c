@@ -242,7 +242,6 @@ static void on_shard(void *user, uint32_t shard, const struct rep_record *record
 
     if (node->workers == NULL || shard >= shard_views_count(node->views))
         return;
-    /* First, so that an owner that knows of a joint phase answers for its documents, too. */
     node_documents_record(node->documents, shard, record);
     workers_record(node->workers, shard, record);
 }
