@@ -273,6 +273,11 @@ void peers_send_document(struct peers *peers, uint64_t replica, struct slice byt
         send_frame(peers, link, &frame);
 }
 
+bool peers_may_take_documents(struct peers *peers, uint64_t replica)
+{
+    return peers_link(peers, replica) == NULL || find(peers, replica)->takes_documents;
+}
+
 struct link *peers_link(struct peers *peers, uint64_t replica)
 {
     struct link *link = link_to(peers, replica);

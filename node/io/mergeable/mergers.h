@@ -38,6 +38,10 @@ struct mergers_options {
     /* To a member; lost if it is not reachable, or runs a program that knows no documents.
      * Borrowed. */
     void (*send)(void *user, uint64_t replica, struct slice message);
+    /* False: the member's program is known to know no documents. Borrowed; NULL: all may. */
+    bool (*takes)(void *user, uint64_t replica);
+    /* A change of members waits no longer for documents. */
+    uint64_t leave_wait_ms;
     /* Ends a call. */
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
     void *user;
@@ -72,6 +76,11 @@ struct mergers_request {
  * of the shard; ERR_FULL: too much waits for the disk. Nothing was begun then. */
 NODISCARD err mergers_call(struct mergers *mergers, const struct mergers_request *request);
 void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call);
+
+/* In a joint phase of the shard: how many new members may lack documents that a majority of the old
+ * ones had; LEAVE waits for them. 0: it waits for none, since there are no documents here, those
+ * members' programs know none, or options.leave_wait_ms are over. */
+uint32_t mergers_lacking(struct mergers *mergers, uint32_t shard);
 
 struct mergers_stats {
     uint32_t replicas, syncing;

@@ -49,6 +49,9 @@ struct merger {
     struct rep_record record;
     struct merge_members members;              /* As the replica was told; on disk, too. */
     uint64_t given_up_ms[MERGE_DEPARTING_MAX]; /* By place in departing: when it is forgotten. */
+    uint64_t joint_config;                     /* Whose LEAVE was asked for last; 0: none. */
+    uint64_t joint_ms;                         /* Since when. */
+    bool joint_over;                           /* It was waited for long enough. */
     uint64_t boot;
     uint64_t log_base; /* The number of the record before this process's first. */
     uint64_t taken;    /* Records of it that were handed to a batch. */

@@ -55,8 +55,10 @@ struct world {
     struct member members[MEMBERS];
     struct message *first, **last; /* On their way. */
     struct loop_hook hook;
+    uint64_t old; /* Whose program knows no documents. */
     uint64_t cut; /* Whom no message reaches, and none leaves. */
     uint64_t boot;
+    uint64_t leave_wait_ms;
     uint64_t ops;
     struct living living; /* All members know the same game servers. */
     struct rep_record record;
@@ -111,6 +113,11 @@ static void deliver(void *user)
 
 /* ---- members ---- */
 
+static bool on_takes(void *user, uint64_t replica)
+{
+    return ((struct member *)user)->world->old != replica;
+}
+
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
     struct answered *answered = &((struct member *)user)->world->answered;
@@ -155,6 +162,8 @@ static void start(struct world *w, uint32_t place)
                                                .shard_count = 3,
                                                .living = &w->living,
                                                .send = on_send,
+                                               .takes = on_takes,
+                                               .leave_wait_ms = w->leave_wait_ms,
                                                .answer = on_answer,
                                                .user = member },
                     &member->mergers, text) != ERR_OK)
@@ -186,6 +195,7 @@ static int setup(void **state)
     assert_int_equal(loop_new(&w->loop), ERR_OK);
     test_directory_make("mergers", w->directory);
     w->last = &w->first;
+    w->leave_wait_ms = 3 * PATIENCE_MS;
     loop_hook_init(&w->hook, w->loop, deliver, w);
     w->record = (struct rep_record){
         .generation = 1,
@@ -460,6 +470,85 @@ static void a_removed_member_gives_what_it_alone_has_and_then_holds_nothing(void
     fail_msg("the removed member keeps its replica");
 }
 
+static void lacking(struct world *w, uint32_t place, uint32_t wanted)
+{
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+
+    while (mergers_lacking(w->members[place].mergers, SHARD) != wanted) {
+        if (loop_now_ms(w->loop) > end_ms)
+            fail_msg("%u lack documents, not %u", mergers_lacking(w->members[place].mergers, SHARD),
+                     wanted);
+        w->answered.is_there = false;
+        (void)loop_run_until(w->loop, has_answer, w, 50);
+    }
+}
+
+/* The fourth member is to take the place of the third one. */
+static void begin_joint(struct world *w)
+{
+    w->record.membership.new_count = 3;
+    memcpy(w->record.membership.new_members, (uint64_t[]){ 1, 2, 4 }, 3 * sizeof(uint64_t));
+    tell_all(w);
+}
+
+static void old_members_are_not_left_before_a_new_one_has_their_documents(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 0);
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    eventually(w, 2, "a", 1);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 0);
+    w->cut = 4;
+    begin_joint(w);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 3);
+    lacking(w, 0, 1); /* Those that stay ask each other, too. */
+    w->cut = 0;
+    lacking(w, 0, 0);
+    stop(w, 0); /* And the third one leaves: of three that had it, two are away. */
+    w->record.membership = (struct membership){ .config = w->record.membership.config,
+                                                .count = 3,
+                                                .members = { 1, 2, 4 } };
+    stop(w, 1);
+    stop(w, 2);
+    tell_all(w);
+    assert_int_equal(count(w, 3, "a", HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_ANY),
+                     1);
+}
+
+static void a_shard_without_documents_is_not_waited_for(void **state)
+{
+    struct world *w = *state;
+
+    begin_joint(w);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 0);
+}
+
+static void a_member_whose_program_knows_no_documents_is_not_waited_for(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    eventually(w, 1, "a", 1);
+    w->cut = w->old = 4;
+    begin_joint(w);
+    lacking(w, 0, 0);
+}
+
+static void a_member_that_is_away_is_not_waited_for_for_ever(void **state)
+{
+    struct world *w = *state;
+
+    stop(w, 0);
+    w->leave_wait_ms = 1500;
+    start(w, 0);
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    w->cut = 4;
+    begin_joint(w);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 3);
+    lacking(w, 0, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -473,6 +562,10 @@ int main(void)
         TEST(both_sides_of_a_cut_write_and_all_come_to_be_equal),
         TEST(a_database_that_is_damaged_is_filled_from_the_others),
         TEST(a_removed_member_gives_what_it_alone_has_and_then_holds_nothing),
+        TEST(old_members_are_not_left_before_a_new_one_has_their_documents),
+        TEST(a_shard_without_documents_is_not_waited_for),
+        TEST(a_member_whose_program_knows_no_documents_is_not_waited_for),
+        TEST(a_member_that_is_away_is_not_waited_for_for_ever),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,8 +242,8 @@ static void on_shard(void *user, uint32_t shard, const struct rep_record *record
 
     if (node->workers == NULL || shard >= shard_views_count(node->views))
         return;
-    workers_record(node->workers, shard, record);
     node_documents_record(node->documents, shard, record);
+    workers_record(node->workers, shard, record);
 }
 
 static void on_registered(void *user, bool held)

@@ -8,7 +8,8 @@
 #include "node/io/report/document_metrics.h"
 #include "runtime/base/check.h"
 
-#define PATH_BYTES 4096u
+#define PATH_BYTES    4096u
+#define LEAVE_WAIT_MS 300000u
 
 struct node_documents {
     struct node_documents_options options;
@@ -25,6 +26,13 @@ static void on_send(void *user, uint64_t replica, struct slice message)
     const struct node_documents *documents = user;
 
     peers_send_document(documents->options.peers, replica, message);
+}
+
+static bool on_takes(void *user, uint64_t replica)
+{
+    const struct node_documents *documents = user;
+
+    return peers_may_take_documents(documents->options.peers, replica);
 }
 
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
@@ -67,6 +75,8 @@ static err make(struct node_documents *documents, char ret_text[MERGERS_TEXT_BYT
                                                    .shard_count = options->shard_count,
                                                    .living = &documents->living,
                                                    .send = on_send,
+                                                   .takes = on_takes,
+                                                   .leave_wait_ms = LEAVE_WAIT_MS,
                                                    .answer = on_answer,
                                                    .user = documents },
                         &documents->mergers, ret_text);
