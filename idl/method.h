@@ -59,12 +59,14 @@ enum method_priority {
 
 /* What the node does otherwise for a method than for the rest of its route. */
 enum method_trait {
-    METHOD_MOVES_SESSIONS = 1 << 0, /* Callers who wait for the player's session are looked at. */
-    METHOD_PASSES_REVIEW = 1 << 1,  /* Not held back by the player's quarantine. */
-    METHOD_PASSES_READS = 1 << 2,   /* Does not wait while a settled read holds the player. */
-    METHOD_PASSES_INTENTS = 1 << 3, /* Not held back by a transaction across shards. */
-    METHOD_PASSES_RESTORE = 1 << 4, /* Not held back while the shard's backup is put back. */
-    METHOD_ONLY_IN_LOGS = 1 << 5    /* Of an earlier version: applied, and refused as a request. */
+    METHOD_MOVES_SESSIONS = 1 << 0,  /* Callers who wait for the player's session are looked at. */
+    METHOD_PASSES_REVIEW = 1 << 1,   /* Not held back by the player's quarantine. */
+    METHOD_PASSES_READS = 1 << 2,    /* Does not wait while a settled read holds the player. */
+    METHOD_PASSES_INTENTS = 1 << 3,  /* Not held back by a transaction across shards. */
+    METHOD_PASSES_RESTORE = 1 << 4,  /* Not held back while the shard's backup is put back. */
+    METHOD_SHARES_OUTCOMES = 1 << 6, /* A player may call it itself, and has a share of the shard's
+                                      * room for outcomes. */
+    METHOD_ONLY_IN_LOGS = 1 << 5     /* Of an earlier version: applied, and refused as a request. */
 };
 
 /* The kinds of methods by these traits. Most are PLAIN. */
@@ -74,6 +76,7 @@ enum method_trait {
 #define METHOD_TRAITS_RELEASE (METHOD_PASSES_REVIEW | METHOD_PASSES_READS)
 #define METHOD_TRAITS_REPAIR  (METHOD_PASSES_REVIEW | METHOD_PASSES_INTENTS)
 #define METHOD_TRAITS_UPKEEP  METHOD_PASSES_RESTORE /* Of the shard itself. */
+#define METHOD_TRAITS_PLAYERS METHOD_SHARES_OUTCOMES
 #define METHOD_TRAITS_EARLIER METHOD_ONLY_IN_LOGS
 
 /*
@@ -194,8 +197,8 @@ enum method_trait {
     X(188, DIFF_DEFINITIONS,       v1,           definition,   DiffDefinitions,       diff_definitions,       ROUTER,       OPS,   URGENT,    PLAIN,   183, 0) \
     X(189, ROLLBACK_DEFINITION,    v1,           definition,   RollbackDefinition,    rollback_definition,    ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
     X(190, DELETE_DEFINITION,      v1,           definition,   DeleteDefinition,      delete_definition,      ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
-    X(200, FAVORITE,               v1,           favorites,    Favorite,              favorite,               MUTATION,     WRITE, ORDINARY,  PLAIN,   0,   0) \
-    X(201, UNFAVORITE,             v1,           favorites,    Unfavorite,            unfavorite,             MUTATION,     WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(200, FAVORITE,               v1,           favorites,    Favorite,              favorite,               MUTATION,     WRITE, ORDINARY,  PLAYERS, 0,   0) \
+    X(201, UNFAVORITE,             v1,           favorites,    Unfavorite,            unfavorite,             MUTATION,     WRITE, ORDINARY,  PLAYERS, 0,   0) \
     X(202, BATCH_FAVORITE,         v1,           favorites,    BatchFavorite,         batch_favorite,         SCATTER,      WRITE, BULK,      PLAIN,   200, 1000) \
     X(203, LIST_FAVORITES,         v1,           favorites,    ListFavorites,         list_favorites,         READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(204, BATCH_GET_STATUS,       v1,           favorites,    BatchGetStatus,        batch_get_status,       READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
@@ -245,7 +248,12 @@ enum method_trait {
     X(262, DELETE_DOCUMENT,        v1,           document,     DeleteDocument,        delete_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(263, UPDATE_DOCUMENT,        v1,           document,     UpdateDocument,        update_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(264, BATCH_GET_DOCUMENTS,    v1,           document,     BatchGetDocuments,     batch_get_documents,    SCATTER,      PLAY,  BULK,      PLAIN,   261, 100) \
-    X(265, LIST_DOCUMENTS,         v1,           document,     ListDocuments,         list_documents,         MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0)
+    X(265, LIST_DOCUMENTS,         v1,           document,     ListDocuments,         list_documents,         MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(270, SET_PRESENCE,          v1,           presence,     SetPresence,           set_presence,           MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(272, GET_PRESENCE,          v1,           presence,     GetPresence,           get_presence,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(273, BATCH_GET_PRESENCE,    v1,           presence,     BatchGetPresence,      batch_get_presence,     SCATTER,      PLAY,  BULK,      PLAIN,   272, 200) \
+    X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      WRITE, BULK,      PLAIN,   270, 100)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -255,7 +263,7 @@ enum method_trait {
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, ...) METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 269 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 279 };
 #undef METHOD_ENUM
 
 /* How many bytes a request of a method may have, as sent and unpacked, without an envelope

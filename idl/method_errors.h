@@ -358,6 +358,16 @@
 #define ERRORS_BATCH_GET_DOCUMENTS(X) OF_READER(X)
 #define ERRORS_LIST_DOCUMENTS(X) OF_READER(X) OF_DOCUMENTS(X)
 
+/* ---- presence ---- */
+#define ERRORS_SET_PRESENCE(X) \
+    OF_WRITER(X) \
+    X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "") \
+    X(CAPACITY_FULL, OPEN, "the player would have too many connections, or the shard too many documents", "clear a connection, or make room; then send the same again")
+#define ERRORS_CLEAR_PRESENCE(X) OF_WRITER(X)
+#define ERRORS_GET_PRESENCE(X) OF_READER(X)
+#define ERRORS_BATCH_GET_PRESENCE(X) OF_READER(X)
+#define ERRORS_BATCH_SET_PRESENCE(X) OF_WRITER(X)
+
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)
 #define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SHARD_STATE(X)

@@ -147,6 +147,7 @@ static void players_call_what_is_about_their_own_data_alone(void **state)
         assert_true(is_known);
         bool writes = all[i].id == METHOD_FAVORITE || all[i].id == METHOD_UNFAVORITE;
         assert_int_equal(all[i].route, writes ? METHOD_MUTATION : METHOD_READ);
+        assert_int_equal((all[i].traits & METHOD_SHARES_OUTCOMES) != 0, writes);
         assert_false(all[i].internal);
         assert_string_equal(method_player_field(&all[i]), "player_id");
         open++;

@@ -12,10 +12,12 @@
 #define CERT_WARN_DAYS   14
 #define TRANSFER_WARN_MS 10000u
 #define STALL_WARN_MS    10000u
+#define TOTALS_WARN_MS   60000u
+#define CONSUMERS_WARN   75u                 /* Percent of the time for which events are kept. */
 #define ETCD_QUOTA_BYTES (UINT64_C(2) << 30) /* Its default. */
 #define ETCD_FULL_SHARE  80u                 /* Percent of the quota. */
 
-/* Versions, clocks, disks and certificates of all processes. */
+/* Versions, clocks, disks, certificates, counts and consumers of all processes. */
 void doctor_judge_processes(const struct doctor_facts *facts, struct findings *findings);
 /* Owners, replicas, learners and transfers. */
 void doctor_judge_shards(const struct doctor_facts *facts, struct findings *findings);

@@ -45,6 +45,10 @@ struct process_facts {
     uint64_t cluster_certificate_ms; /* When it expires, since 1970; 0: it has none. */
     uint64_t public_certificate_ms;  /* A router's. */
     uint32_t damaged, quarantined;   /* Replicas of a node. */
+    bool counts_known;               /* Of a node: */
+    uint64_t counts_different, counts_drift, totals_behind_ms;
+    bool consumers_known; /* Of a router. */
+    uint32_t consumers_behind_percent;
 };
 
 struct shard_facts {

@@ -79,6 +79,12 @@ static void take_status(const json_t *status, const struct router_clock *router,
     to->disk_state = disk_state_of(answer_text(status, "diskState"));
     to->disk_free_bytes = answer_number(status, "diskFreeBytes");
     to->disk_free_min_bytes = answer_number(status, "diskFreeMinBytes");
+    to->counts_known = json_object_get(status, "countsDifferent") != NULL;
+    to->counts_different = answer_number(status, "countsDifferent");
+    to->counts_drift = answer_number(status, "countsDrift");
+    to->totals_behind_ms = answer_number(status, "totalsBehindMs");
+    to->consumers_known = json_object_get(status, "consumersBehindPercent") != NULL;
+    to->consumers_behind_percent = (uint32_t)answer_number(status, "consumersBehindPercent");
     to->certificates_known = true;
     to->cluster_certificate_ms = answer_number(status, "clusterCertificateExpiresMs");
     to->public_certificate_ms = answer_number(status, "publicCertificateExpiresMs");

@@ -283,10 +283,76 @@ static void judge_certificates(const struct doctor_facts *facts, struct findings
     close_check(out, "certificates", &tally, "none expires within 14 days");
 }
 
+/* ---- counts, and who reads events ---- */
+
+static void judge_node_counts(const struct process_facts *node, struct findings *out,
+                              struct tally *tally)
+{
+    if (node->counts_different > 0)
+        finding_add(out,
+                    (struct verdict){ FINDING_WARN, "counts",
+                                      "holdfast rebuild counters --dry-run tells them.",
+                                      "HoldfastCountsDrift" },
+                    "%s found %" PRIu64 " targets with another count than what they count, by up "
+                    "to %" PRIu64,
+                    node->name, node->counts_different, node->counts_drift);
+    if (node->totals_behind_ms > TOTALS_WARN_MS)
+        finding_add(out,
+                    (struct verdict){ FINDING_WARN, "counts", "Lists of the most counted are late.",
+                                      "HoldfastTotalsBehind" },
+                    "the totals of %s are %" PRIu64 " s behind", node->name,
+                    node->totals_behind_ms / 1000);
+    tally->bad += node->counts_different > 0 || node->totals_behind_ms > TOTALS_WARN_MS;
+}
+
+static void judge_counts(const struct doctor_facts *facts, struct findings *out)
+{
+    struct tally tally = { 0 };
+
+    for (uint32_t i = 0; i < facts->process_count; i++) {
+        const struct process_facts *node = &facts->processes[i];
+        if (node->role != PROCESS_NODE || !node->live)
+            continue;
+        tally.asked++;
+        if (!node->counts_known)
+            continue;
+        tally.known++;
+        judge_node_counts(node, out, &tally);
+    }
+    close_check(out, "counts", &tally, "what they compared agrees, and totals are in time");
+}
+
+static void judge_consumers(const struct doctor_facts *facts, struct findings *out)
+{
+    struct tally tally = { 0 };
+
+    for (uint32_t i = 0; i < facts->process_count; i++) {
+        const struct process_facts *router = &facts->processes[i];
+        if (router->role != PROCESS_ROUTER || !router->live)
+            continue;
+        tally.asked++;
+        if (!router->consumers_known)
+            continue;
+        tally.known++;
+        if (router->consumers_behind_percent <= CONSUMERS_WARN)
+            continue;
+        tally.bad++;
+        finding_add(out,
+                    (struct verdict){ FINDING_WARN, "consumers",
+                                      "holdfast events consumers tells which.",
+                                      "HoldfastConsumerBehind" },
+                    "a consumer is behind by %u %% of the time for which events are kept, says %s",
+                    router->consumers_behind_percent, router->name);
+    }
+    close_check(out, "consumers", &tally, "none comes near to losing events");
+}
+
 void doctor_judge_processes(const struct doctor_facts *facts, struct findings *findings)
 {
     judge_versions(facts, findings);
     judge_clocks(facts, findings);
     judge_disks(facts, findings);
     judge_certificates(facts, findings);
+    judge_counts(facts, findings);
+    judge_consumers(facts, findings);
 }

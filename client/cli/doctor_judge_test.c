@@ -30,6 +30,9 @@ static void add_process(struct doctor_facts *facts, enum process_role role, cons
         .clock_error_ms = 2,
         .certificates_known = true,
         .cluster_certificate_ms = NOW_MS + 400 * DAY_MS,
+        .counts_known = role == PROCESS_NODE,
+        .consumers_known = role == PROCESS_ROUTER,
+        .consumers_behind_percent = role == PROCESS_ROUTER ? 75 : 0,
     };
     snprintf(process->name, sizeof process->name, "%s", name);
     if (role != PROCESS_NODE)
@@ -100,7 +103,8 @@ static void what_is_well_is_ok_in_every_check(void **state)
     static const char *const checks[] = { "router",    "coordinator",  "nodes",    "versions",
                                           "clocks",    "disks",        "etcd",     "shards",
                                           "replicas",  "replication",  "learners", "players",
-                                          "transfers", "certificates", "audit" };
+                                          "transfers", "certificates", "audit",    "counts",
+                                          "consumers" };
     struct doctor_facts *facts = healthy();
     struct findings *findings = judge(facts);
     (void)state;
@@ -202,6 +206,32 @@ static void clock_here(struct doctor_facts *f)
 static void clock_unknown(struct doctor_facts *f)
 {
     of_node(f)->clock_known = false;
+}
+
+static void counts_differ(struct doctor_facts *f)
+{
+    of_node(f)->counts_different = 2;
+    of_node(f)->counts_drift = 7;
+}
+
+static void totals_late(struct doctor_facts *f)
+{
+    of_node(f)->totals_behind_ms = 61000;
+}
+
+static void counts_untold(struct doctor_facts *f)
+{
+    of_node(f)->counts_known = false;
+}
+
+static void consumer_late(struct doctor_facts *f)
+{
+    f->processes[3].consumers_behind_percent = 76;
+}
+
+static void consumers_untold(struct doctor_facts *f)
+{
+    f->processes[3].consumers_known = false;
 }
 
 static void disk_low(struct doctor_facts *f)
@@ -436,6 +466,12 @@ static const struct {
     { clock_off_by_a_slow_link, FINDING_OK, "clocks", "5 processes", NULL, NULL },
     { clock_here, FINDING_WARN, "clocks", "this machine is 5000 ms ahead", NULL, NULL },
     { clock_unknown, FINDING_UNKNOWN, "clocks", "1 of 5", NULL, NULL },
+    { counts_differ, FINDING_WARN, "counts", "node-2 found 2 targets", "HoldfastCountsDrift",
+      NULL },
+    { totals_late, FINDING_WARN, "counts", "61 s behind", "HoldfastTotalsBehind", NULL },
+    { counts_untold, FINDING_UNKNOWN, "counts", "1 of 3", NULL, NULL },
+    { consumer_late, FINDING_WARN, "consumers", "76 %", "HoldfastConsumerBehind", NULL },
+    { consumers_untold, FINDING_UNKNOWN, "consumers", "1 of 1", NULL, NULL },
     { disk_low, FINDING_WARN, "disks", "node-2 is low: 341 MiB", "HoldfastDiskLow", NULL },
     { disk_full, FINDING_FAIL, "disks", "node-2 is full", "HoldfastDiskFull", NULL },
     { disk_log_full, FINDING_FAIL, "disks", "--log-size-max", "HoldfastLogFull", NULL },
@@ -528,6 +564,7 @@ static void what_is_unknown_is_never_ok(void **state)
         struct process_facts *process = &facts->processes[i];
         process->version[0] = 0;
         process->clock_known = process->certificates_known = false;
+        process->counts_known = process->consumers_known = false;
         process->disk_state = DISK_UNKNOWN;
     }
     facts->shards_known = facts->etcd_known = facts->audit_known = false;
@@ -540,7 +577,7 @@ static void what_is_unknown_is_never_ok(void **state)
             strcmp(check, "nodes") != 0)
             assert_int_equal(findings->items[i].level, FINDING_UNKNOWN);
     }
-    assert_int_equal(findings->levels[FINDING_UNKNOWN], 8);
+    assert_int_equal(findings->levels[FINDING_UNKNOWN], 10);
     free(findings);
     facts_free(facts);
 }

@@ -6,7 +6,8 @@
  *   a wish (of repair.c, too), a removed node, too few members
  *                                  -> begin: LEARNING (or JOINT when only one goes)
  *   the owner of this epoch says that the learner is near -> join
- *   the owner of this epoch says that its START is committed -> leave
+ *   the owner of this epoch says that its START is committed, and that no new member lacks
+ *   documents -> leave
  *   the newcomer is gone for too long, or is itself to be removed -> abort
  */
 #include "coordinator/core/change.h"
@@ -266,7 +267,8 @@ void change_told(struct coord *coord, const struct open_call *call, const struct
                                         .told_ms = coord->now_ms,
                                         .learner = told->learner,
                                         .learner_lag = told->learner_lag,
-                                        .silent_ms = told->learner_silent_ms };
+                                        .silent_ms = told->learner_silent_ms,
+                                        .documents_lacking = told->documents_lacking };
     load_told(coord, shard, told);
     for (size_t i = 0; i < told->n_members && i < CLUSTER_MEMBERS_MAX; i++)
         shard->state.members[shard->state.member_count++] =
@@ -299,7 +301,8 @@ static void go_on(struct coord *coord, uint32_t number, struct coord_out *out)
         abort_change(coord, number);
         return;
     }
-    if (!started || (now->learner != 0 && !learner_is_near(coord, shard))) {
+    if (!started ||
+        (now->learner != 0 ? !learner_is_near(coord, shard) : shard->state.documents_lacking > 0)) {
         delivery_ask_state(coord, number, out);
         return;
     }

@@ -79,6 +79,24 @@ static void a_shard_is_moved_step_by_step_and_the_wish_is_taken_away(void **stat
 }
 
 /* Numbers of configurations are not given twice, be it that etcd was restored from a backup. */
+static void old_members_are_left_once_new_ones_have_their_documents(void **state)
+{
+    struct world *world = world_of_four();
+
+    (void)state;
+    world->documents_lacking = 1;
+    world_wish_shard(world, 5, &moved);
+    world_run(world, 3000);
+    struct shard_record record = world_shard(world, 5);
+    assert_int_equal(record.phase, SHARD_JOINT);
+    world->documents_lacking = 0;
+    world_run(world, 1000);
+    record = world_shard(world, 5);
+    assert_int_equal(record.phase, SHARD_STABLE);
+    assert_true(names(&record, 4) && !names(&record, 1));
+    world_free(world);
+}
+
 static void members_change_once_a_majority_has_said_what_it_knows(void **state)
 {
     struct world *world = world_of_four();
@@ -327,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shard_is_moved_step_by_step_and_the_wish_is_taken_away),
+        cmocka_unit_test(old_members_are_left_once_new_ones_have_their_documents),
         cmocka_unit_test(members_change_once_a_majority_has_said_what_it_knows),
         cmocka_unit_test(nothing_goes_on_before_the_owner_of_this_epoch_has_started),
         cmocka_unit_test(a_removed_node_gives_up_every_place_few_at_a_time),

@@ -64,6 +64,7 @@ struct told_state {
     uint64_t epoch; /* 0: nothing. */
     uint64_t told_ms;
     uint64_t learner, learner_lag, silent_ms;
+    uint32_t documents_lacking; /* New members of a joint phase that may lack documents. */
     struct told_member members[CLUSTER_MEMBERS_MAX]; /* All but the owner. */
     uint32_t member_count;
 };

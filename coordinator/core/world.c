@@ -352,6 +352,7 @@ static size_t tell_members(struct world *world, const struct coord_call *call, u
     response.learner = record.learner;
     response.learner_lag = world->learner_lag;
     response.learner_silent_ms = world->learner_silent_ms;
+    response.documents_lacking = record.new_member_count > 0 ? world->documents_lacking : 0;
     response.operations = world->done_milli[call->shard] / 1000;
     return holdfast__internal__v1__member_state_response__pack(&response, bytes);
 }

@@ -72,6 +72,7 @@ struct world {
     bool unstarted;                              /* No owner has its START committed. */
     uint64_t learner_lag;                        /* What owners say of it. */
     uint64_t learner_silent_ms;                  /* Likewise. */
+    uint32_t documents_lacking;                  /* Likewise, in joint phases. */
     uint64_t states;                             /* Calls. */
     uint64_t rates[WORLD_CUT_SHARDS];            /* What each has to do, operations a second. */
     uint64_t done_milli[WORLD_CUT_SHARDS];       /* And did, in thousandths. */

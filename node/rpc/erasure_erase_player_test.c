@@ -8,8 +8,10 @@
 #include "node/core/favorite/partial.h"
 #include "node/rpc/fixture_counter.h"
 #include "node/rpc/fixture_edges.h"
+#include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/hex.h"
 
 #define GRACE_MS    60000
 #define STATE(name) HOLDFAST__V1__ERASURE_STATE__ERASURE_STATE_##name
@@ -684,6 +686,85 @@ static void a_step_that_is_not_due_does_nothing(void **state)
     assert_int_equal(rows_digest(f), before);
 }
 
+/* ---- repairs ---- */
+static void put_row(struct fixture *f, const struct row_key *key, struct slice value)
+{
+    state_begin(applier_state(f->applier));
+    state_put(applier_state(f->applier), row_key_slice(key), value);
+    state_commit(applier_state(f->applier));
+}
+
+static const Holdfast__V1__RepairPlayerResponse *repair_row(struct fixture *f,
+                                                            const struct row_key *key)
+{
+    Holdfast__V1__RepairPlayerRequest *request = fixture_repair_request(f, "ann");
+    char *row = arena_alloc(&f->arena, 2 * key->size + 1);
+
+    hex_print(key->bytes, key->size, row);
+    request->rows = &row;
+    request->n_rows = 1;
+    return fixture_mutate(f, METHOD_REPAIR_PLAYER, &request->base);
+}
+
+static void pass_steps(struct fixture *f)
+{
+    for (uint32_t i = 0; i < 20; i++)
+        (void)fixture_pass(f, ERASURE_PACE_MS);
+}
+
+/* Of a withdrawn player nothing stands with the targets: no repair may conclude that there was
+ * nothing. */
+static void no_repair_takes_what_an_undo_needs(void **state)
+{
+    struct fixture *f = *state;
+    struct row_key edge, addition;
+
+    some_rows(f, "ann");
+    row_key_favorite(&edge, SLICE_LITERAL("player:ann"), 7, slice_from_text("pong"));
+    row_key_added_prefix(&addition, SLICE_LITERAL("player:ann"), 9);
+    row_key_added_add(&addition, slice_from_text("pong"));
+    assert_non_null(erase(f, "ann", GRACE_MS));
+    pass_steps(f);
+    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
+    put_row(f, &edge, SLICE_LITERAL("\xff"));
+    put_row(f, &addition, SLICE_LITERAL("\xff"));
+    fixture_contain(f, "ann");
+    assert_null(repair_row(f, &edge));
+    assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
+    assert_non_null(strstr(f->error->message, "RestorePlayer comes first"));
+    assert_null(repair_row(f, &addition));
+    assert_non_null(strstr(f->error->message, "RestorePlayer comes first"));
+    fixture_release(f, "ann");
+    assert_non_null(undo(f, "ann"));
+    fixture_contain(f, "ann");
+    assert_null(repair_row(f, &edge));
+    assert_non_null(strstr(f->error->message, "being put back"));
+    pass_steps(f);
+    assert_int_equal(get(f, "ann")->state, STATE(RESTORED));
+    const Holdfast__V1__RepairPlayerResponse *told = repair_row(f, &edge);
+    assert_non_null(told);
+    assert_int_equal(told->rows[0]->outcome,
+                     HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_MADE_AGAIN);
+    assert_non_null(repair_row(f, &addition)); /* What it was is not known. */
+    assert_int_equal(fixture_partial(f, "", "pong"), 1);
+}
+
+/* What is purged is not wanted any more. */
+static void a_row_of_a_purge_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    struct row_key edge;
+
+    some_rows(f, "ann");
+    row_key_favorite(&edge, SLICE_LITERAL("player:ann"), 7, slice_from_text("pong"));
+    assert_non_null(erase(f, "ann", 0));
+    while (get(f, "ann")->state != STATE(PURGING))
+        (void)fixture_pass(f, ERASURE_PACE_MS);
+    put_row(f, &edge, SLICE_LITERAL("\xff"));
+    fixture_contain(f, "ann");
+    assert_non_null(repair_row(f, &edge));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -704,6 +785,8 @@ int main(void)
         ERASURE_TEST(an_entry_changes_a_bounded_number_of_counts),
         ERASURE_TEST(the_next_owner_goes_on_where_the_one_before_was),
         ERASURE_TEST(nothing_is_erased_at_once),
+        ERASURE_TEST(no_repair_takes_what_an_undo_needs),
+        ERASURE_TEST(a_row_of_a_purge_is_dropped),
         ERASURE_TEST(a_step_that_is_not_due_does_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

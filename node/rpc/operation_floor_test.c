@@ -176,9 +176,9 @@ static void a_page_that_ends_within_its_millisecond_forgets_it_not(void **state)
     fixture_policy(w->f, DAY_MS, 1000);
     (void)fixture_pass(w->f, 1000);
     assert_non_null(fixture_grant(w->f, w->ann, "unheld", 1));
-    pay_and_lose(w); /* Of the same millisecond. */
-    grants(w, 999, 1);
-    assert_int_equal(meta(w)->operation_count, 1002);
+    pay_and_lose(w);    /* Of the same millisecond. */
+    grants(w, 1000, 1); /* What is PENDING does not crowd the shard. */
+    assert_int_equal(meta(w)->operation_count, 1003);
     (void)fixture_pass(w->f, 16 * MINUTE_MS);
     assert_true(meta(w)->floor_ms > FIXTURE_START_MS);
     is_pending_for_all(w);
@@ -186,8 +186,48 @@ static void a_page_that_ends_within_its_millisecond_forgets_it_not(void **state)
     assert_int_equal(w->f->outcome.kind, OUTCOME_PENDING);
     carry(w); /* It asks for its end where that is decided. */
     assert_int_equal(told(w), OPERATION(ABORTED));
-    assert_int_equal(fixture_balance(w->f, w->ann, "gold"), 100 + 1 + 999);
+    assert_int_equal(fixture_balance(w->f, w->ann, "gold"), 100 + 1 + 1000);
     (void)check_rows(w);
+}
+
+/* However many are on their way, others find room. */
+static void what_is_pending_takes_no_room(void **state)
+{
+    struct world *w = *state;
+
+    fixture_policy(w->f, DAY_MS, 1000);
+    (void)fixture_pass(w->f, 1000);
+    for (int i = 0; i < 60; i++) {
+        w->f->now_ms++;
+        assert_non_null(fixture_grant(w->f, w->ann, "unheld", 40));
+        pay_and_lose(w);
+        arena_reset(&w->f->arena);
+    }
+    grants(w, 938 + 250, 1);
+    assert_int_equal(meta(w)->operation_count, 1059 + 250);
+    assert_non_null(fixture_grant(w->f, w->ann, "unheld", 1));
+    assert_null(fixture_grant(w->f, w->ann, "unheld", 1)); /* And a quarter. */
+    assert_int_equal(w->f->error->code, ERROR(THROTTLED));
+    assert_string_equal(w->f->error->value, "1250");
+}
+
+/* Under an apply version whose floor passes nothing that is PENDING. */
+static void a_crowded_shard_is_not_pruned_in_vain_all_the_time(void **state)
+{
+    struct world *w = *state;
+
+    struct meta *shard = (struct meta *)(uintptr_t)meta(w);
+
+    shard->apply_version = FLOOR_APPLY_VERSION - 1;
+    fixture_policy(w->f, DAY_MS, 1000);
+    (void)fixture_pass(w->f, 1000);
+    pay_and_lose(w);
+    grants(w, 995, 1);
+    w->f->now_ms += 16 * MINUTE_MS;
+    grants(w, 20, 1);
+    assert_true(meta(w)->operation_count > 1000);
+    assert_true(fixture_pass(w->f, MINUTE_MS) <= 13); /* Each 5 s. */
+    shard->apply_version = APPLY_VERSION;
 }
 
 static void a_longer_window_passes_it(void **state)
@@ -330,6 +370,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_that_is_pending_for_long_stops_nothing),
         TEST(a_page_that_ends_within_its_millisecond_forgets_it_not),
+        TEST(what_is_pending_takes_no_room),
+        TEST(a_crowded_shard_is_not_pruned_in_vain_all_the_time),
         TEST(a_longer_window_passes_it),
         TEST(many_of_one_millisecond_hold_up_no_page),
         TEST(a_steal_is_granted_below_the_floor),

@@ -125,6 +125,40 @@ static void evict_oldest(struct count_memo *memo)
     free(entry);
 }
 
+/* ---- lives ---- */
+
+/* What is known of the collection itself stands under a name without a target, which no target has:
+ * its number. */
+static struct count_name life_name(const struct count_name *name)
+{
+    return (struct count_name){ .collection = name->collection, .is_counter = name->is_counter };
+}
+
+static bool is_of_former_life(const struct count_memo *memo, const struct count_name *name,
+                              const struct entry *entry)
+{
+    const struct count_name own = life_name(name);
+    const struct entry *life = *find_link(memo, &own);
+
+    return life != NULL && life->known.collection_number != entry->known.collection_number;
+}
+
+static void touch(struct count_memo *memo, struct entry *entry)
+{
+    order_remove(memo, entry);
+    order_add(memo, entry);
+}
+
+/* A life leaves later than what was asked for of it. */
+static void touch_life(struct count_memo *memo, const struct count_name *name)
+{
+    const struct count_name own = life_name(name);
+    struct entry *life = *find_link(memo, &own);
+
+    if (life != NULL)
+        touch(memo, life);
+}
+
 /* ---- the public interface ---- */
 
 bool count_memo_recall(const struct count_memo *memo, const struct count_name *name,
@@ -132,7 +166,8 @@ bool count_memo_recall(const struct count_memo *memo, const struct count_name *n
 {
     const struct entry *entry = *find_link(memo, name);
 
-    if (entry == NULL || entry->known.gathered_ms < since_ms)
+    if (entry == NULL || entry->known.gathered_ms < since_ms ||
+        is_of_former_life(memo, name, entry))
         return false;
     *ret_known = entry->known;
     return true;
@@ -143,12 +178,13 @@ bool count_memo_find(struct count_memo *memo, const struct count_name *name, uin
 {
     struct entry *entry = *find_link(memo, name);
 
-    if (entry == NULL || entry->known.gathered_ms < since_ms) {
+    if (entry == NULL || entry->known.gathered_ms < since_ms ||
+        is_of_former_life(memo, name, entry)) {
         memo->stats.misses++;
         return false;
     }
-    order_remove(memo, entry);
-    order_add(memo, entry);
+    touch(memo, entry);
+    touch_life(memo, name);
     memo->stats.hits++;
     *ret_known = entry->known;
     return true;
@@ -167,8 +203,8 @@ static struct entry *entry_new(const struct count_name *name)
     return entry;
 }
 
-void count_memo_put(struct count_memo *memo, const struct count_name *name,
-                    const struct count_known *known)
+static void put(struct count_memo *memo, const struct count_name *name,
+                const struct count_known *known)
 {
     struct entry **link = find_link(memo, name);
 
@@ -191,6 +227,26 @@ void count_memo_put(struct count_memo *memo, const struct count_name *name,
         evict_oldest(memo);
     CHECK(memo->newest == entry);
     CHECK(memo->stats.entries > 0);
+}
+
+void count_memo_note_life(struct count_memo *memo, const struct count_name *name, uint64_t number,
+                          uint64_t gathered_ms)
+{
+    const struct count_name own = life_name(name);
+
+    if (number == 0)
+        return;
+    put(memo, &own,
+        &(struct count_known){ .collection_number = number, .gathered_ms = gathered_ms });
+    touch_life(memo, name);
+}
+
+void count_memo_put(struct count_memo *memo, const struct count_name *name,
+                    const struct count_known *known)
+{
+    CHECK(name->target.size > 0);
+    put(memo, name, known);
+    count_memo_note_life(memo, name, known->collection_number, known->gathered_ms);
 }
 
 struct count_memo_stats count_memo_stats(const struct count_memo *memo)

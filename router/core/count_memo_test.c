@@ -18,7 +18,9 @@ static void put(struct count_memo *memo, const char *target, uint64_t count, uin
 {
     const struct count_name name = name_of("likes", target);
 
-    count_memo_put(memo, &name, &(struct count_known){ count, 10, 20, at_ms });
+    count_memo_put(
+        memo, &name,
+        &(struct count_known){ .count = count, .from_ms = 10, .to_ms = 20, .gathered_ms = at_ms });
     count_memo_check(memo);
 }
 
@@ -119,6 +121,59 @@ static void without_room_nothing_is_kept(void **state)
     count_memo_free(memo);
 }
 
+static void put_life(struct count_memo *memo, const char *target, uint64_t number, uint64_t at_ms)
+{
+    const struct count_name name = name_of("likes", target);
+
+    count_memo_put(memo, &name,
+                   &(struct count_known){
+                       .count = number, .collection_number = number, .gathered_ms = at_ms });
+    count_memo_check(memo);
+}
+
+static void a_former_life_is_not_known_any_more(void **state)
+{
+    struct count_memo *memo = count_memo_new(1u << 16);
+    const struct count_name name = name_of("likes", "g1");
+    struct count_known known;
+    (void)state;
+
+    put_life(memo, "g1", 9, 1000);
+    put_life(memo, "g2", 9, 1000);
+    assert_int_equal(find(memo, "g1", 0), 9);
+    put_life(memo, "g2", 10, 1100);
+    assert_int_equal(find(memo, "g1", 0), UINT64_MAX);
+    assert_false(count_memo_recall(memo, &name, 0, &known));
+    assert_int_equal(find(memo, "g2", 0), 10);
+    count_memo_note_life(memo, &name, 9, 1050); /* An earlier word. */
+    assert_int_equal(find(memo, "g2", 0), 10);
+    count_memo_note_life(memo, &name, 11, 1200);
+    assert_int_equal(find(memo, "g2", 0), UINT64_MAX);
+    put_life(memo, "g1", 11, 1300);
+    assert_int_equal(find(memo, "g1", 0), 11);
+    count_memo_free(memo);
+}
+
+/* However many other collections are asked for, none leaves its number before its counts. */
+static void a_life_is_kept_as_long_as_its_counts(void **state)
+{
+    struct count_memo *memo = count_memo_new(4000);
+    const struct count_name name = name_of("likes", "g1");
+    char text[16];
+    (void)state;
+
+    put_life(memo, "g1", 9, 1000);
+    count_memo_note_life(memo, &name, 10, 1100);
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(text, sizeof text, "c%u", i);
+        const struct count_name other = name_of(text, "t");
+        count_memo_put(memo, &other,
+                       &(struct count_known){ .collection_number = i + 20, .gathered_ms = 1200 });
+        assert_int_equal(find(memo, "g1", 0), UINT64_MAX);
+    }
+    count_memo_free(memo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +182,8 @@ int main(void)
         cmocka_unit_test(collection_and_target_are_kept_apart),
         cmocka_unit_test(what_was_asked_for_longest_ago_goes_first),
         cmocka_unit_test(without_room_nothing_is_kept),
+        cmocka_unit_test(a_former_life_is_not_known_any_more),
+        cmocka_unit_test(a_life_is_kept_as_long_as_its_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

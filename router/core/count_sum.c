@@ -15,8 +15,11 @@ err count_sum_add(struct count_sum *sum, const struct count_part *part)
     if (part->shard >= sum->shard_count || sum->has_told[part->shard] ||
         part->count != sum->target_count || part->collection_number == 0)
         return ERR_CORRUPT;
-    if (sum->told > 0 && part->collection_number != sum->collection_number)
+    if (sum->told > 0 && part->collection_number != sum->collection_number) {
+        if (part->collection_number > sum->collection_number)
+            sum->collection_number = part->collection_number;
         return ERR_CONFLICT;
+    }
     for (uint32_t i = 0; i < sum->target_count; i++) {
         if (part->counts[i] > (uint64_t)INT64_MAX - sum->counts[i])
             return ERR_CORRUPT;

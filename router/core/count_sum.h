@@ -33,7 +33,8 @@ void count_sum_init(struct count_sum *sum, uint32_t shard_count, uint32_t target
 /*
  * ERR_CORRUPT: no such shard, one that has told, another number of counts, or a sum past 2^63: the
  * answer makes no sense. ERR_CONFLICT: the shard knows the name of the collection under another
- * number, so it was made again meanwhile. The sum is of no use then.
+ * number, so it was made again meanwhile: collection_number is the later one of both, and the rest
+ * of the sum is of no use.
  */
 NODISCARD err count_sum_add(struct count_sum *sum, const struct count_part *part);
 static inline bool count_sum_is_whole(const struct count_sum *sum)

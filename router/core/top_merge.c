@@ -32,8 +32,11 @@ err top_merge_add(struct top_merge *merge, uint32_t shard,
         return ERR_CORRUPT;
     if (said->pulled_ms <= 0)
         return ERR_UNAVAILABLE;
-    if (merge->told > 0 && said->collection_number != merge->collection_number)
+    if (merge->told > 0 && said->collection_number != merge->collection_number) {
+        if (said->collection_number > merge->collection_number)
+            merge->collection_number = said->collection_number;
         return ERR_CONFLICT;
+    }
     make_room(merge, said->n_entries);
     for (size_t i = 0; i < said->n_entries; i++) {
         const Holdfast__V1__TopEntry *entry = said->entries[i];

@@ -30,7 +30,8 @@ struct top_merge {
 
 void top_merge_init(struct top_merge *merge, uint32_t shard_count, struct arena *arena);
 /* ERR_CORRUPT: the answer makes no sense. ERR_CONFLICT: the shard knows the collection under
- * another number. ERR_UNAVAILABLE: its totals were not pulled yet. The merge is of no use then. */
+ * another number: collection_number is the later one of both. ERR_UNAVAILABLE: its totals were not
+ * pulled yet. The rest of the merge is of no use then. */
 NODISCARD err top_merge_add(struct top_merge *merge, uint32_t shard,
                             const Holdfast__Internal__V1__GetShardTopResponse *said);
 static inline bool top_merge_is_whole(const struct top_merge *merge)

@@ -472,6 +472,16 @@ static uint64_t public_certificate_ms(void *context)
     return process->door != NULL ? public_door_expires_ms(process->door) : 0;
 }
 
+static bool consumers_behind(void *context, uint32_t *ret_percent)
+{
+    const struct router_process *process = context;
+    const struct consumer_lag lag = consumer_watch_lag(process->consumers);
+    double percent = 100 * consumer_lag_ratio(&lag);
+
+    *ret_percent = percent < UINT32_MAX ? (uint32_t)percent : UINT32_MAX;
+    return lag.kept_ms > 0;
+}
+
 static void make_dispatcher(struct router_process *process)
 {
     const struct node_port port = { start_call, cancel_call, takes_callers, reaches, process };
@@ -498,7 +508,7 @@ static void make_dispatcher(struct router_process *process)
         .metadata_timeout_ms = (uint32_t)config->metadata_timeout,
         .metadata_memo_bytes = config->metadata_memo_size,
         .self = { config->name, process->options.version, cluster_certificate_ms,
-                  public_certificate_ms, process },
+                  public_certificate_ms, consumers_behind, process },
         .observer = { router_metrics_finished, process->router_metrics },
         .load = { router_metrics_load, process->router_metrics },
     };

@@ -68,6 +68,10 @@ static void add_router(struct process_list *list)
     if (self->public_certificate_ms != NULL)
         process->public_certificate_expires_ms =
             (int64_t)self->public_certificate_ms(self->context);
+    if (self->consumers_behind != NULL &&
+        self->consumers_behind(self->context, &process->consumers_behind_percent))
+        process->_consumers_behind_percent_case =
+            HOLDFAST__V1__PROCESS_STATUS___CONSUMERS_BEHIND_PERCENT_CONSUMERS_BEHIND_PERCENT;
 }
 
 /* `said`: of itself, at the other end of a call that took so long; its clock was read half way. */

@@ -17,6 +17,13 @@
 #define WINDOW          64u
 #define RETRY_MS        100u
 
+/* Whose gathers may fill how much of the room. Anyone may get a player's token: players have a part
+ * of it, and those who ask for `fresh` counts, which the memory cannot answer, a part of that. What
+ * they leave is for keys. A gather counts as that of the best who waits for it. */
+enum asker_kind { OF_KEYS, OF_PLAYERS, OF_PLAYERS_FRESH, ASKER_KINDS };
+static const uint32_t open_max[ASKER_KINDS] = { GATHERS_OPEN, 3, 1 };
+static const uint32_t waiting_max[ASKER_KINDS] = { GATHERS_WAITING, 8, 2 };
+
 /* One target of one request, while a gather is to tell its count. */
 struct wait {
     struct wait *next;
@@ -50,6 +57,8 @@ struct gather {
     struct arena arena;
     struct slice collection; /* Or a counter. */
     bool is_counter;
+    enum asker_kind kind;
+    uint16_t asker; /* Of the request that made it: nodes count it there. */
     uint32_t target_count;
     struct slice targets[COUNT_TARGETS_MAX];
     struct wait *waits;
@@ -139,8 +148,16 @@ static void gather_free(struct gather *gather)
     free(gather);
 }
 
-static struct gather *gather_new(struct counts *counts, const struct count_name *of)
+static enum asker_kind kind_of(const struct asking *asking)
 {
+    if (asking->request->player == NULL)
+        return OF_KEYS;
+    return asking->fresh ? OF_PLAYERS_FRESH : OF_PLAYERS;
+}
+
+static struct gather *gather_new(struct asking *asking, const struct count_name *of)
+{
+    struct counts *counts = asking->request->router->counts;
     struct gather *gather = mem_zalloc(sizeof *gather);
     struct gather **last = &counts->waiting;
 
@@ -150,6 +167,8 @@ static struct gather *gather_new(struct counts *counts, const struct count_name 
     gather->counts = counts;
     gather->collection = arena_copy(&gather->arena, of->collection);
     gather->is_counter = of->is_counter;
+    gather->kind = kind_of(asking);
+    gather->asker = request_asker(asking->request);
     counts->waiting_count++;
     return gather;
 }
@@ -237,7 +256,10 @@ static size_t place_in_ask(const struct wait *wait)
 static void gather_succeed(struct gather *gather)
 {
     struct counts *counts = gather->counts;
-    struct count_known known = { 0, gather->sum.from_ms, gather->sum.to_ms, gather->begun_ms };
+    struct count_known known = { .collection_number = gather->sum.collection_number,
+                                 .from_ms = gather->sum.from_ms,
+                                 .to_ms = gather->sum.to_ms,
+                                 .gathered_ms = gather->begun_ms };
 
     for (uint32_t i = 0; i < gather->target_count; i++) {
         const struct count_name name = { gather->collection, gather->targets[i],
@@ -286,6 +308,20 @@ static void gather_fail_text(struct gather *gather, Holdfast__V1__ErrorCode code
     gather_fail(gather, &detail);
 }
 
+/* What was counted under another number than the later one is told no more, not even as stale. */
+static void gather_conflict(struct gather *gather)
+{
+    const struct count_name name = { .collection = gather->collection,
+                                     .is_counter = gather->is_counter };
+
+    count_memo_note_life(gather->counts->memo, &name, gather->sum.collection_number,
+                         gather->begun_ms);
+    gather_fail_text(gather, CODE(UNAVAILABLE),
+                     gather->is_counter
+                         ? "the counter was made again, and not every shard knows it yet"
+                         : "the collection was made again, and not every shard knows it yet");
+}
+
 /* ---- asking the shards ---- */
 
 static void ask_on(struct gather *gather);
@@ -325,10 +361,7 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
     }
     err e = take_part(part, result->body);
     if (e == ERR_CONFLICT)
-        gather_fail_text(gather, CODE(UNAVAILABLE),
-                         gather->is_counter
-                             ? "the counter was made again, and not every shard knows it yet"
-                             : "the collection was made again, and not every shard knows it yet");
+        gather_conflict(gather);
     else if (e != ERR_OK)
         gather_fail_text(gather, CODE(INTERNAL), "a node's answer cannot be read");
     else if (count_sum_is_whole(&gather->sum))
@@ -366,6 +399,7 @@ static void ask_on(struct gather *gather)
         part->gather = gather;
         part->call = (struct caller_call){
             .method = METHOD_GET_PARTIALS,
+            .asker = gather->asker,
             .priority = METHOD_PRIORITY_ORDINARY,
             .shard = shard,
             .deadline_ms = gather->begun_ms + GATHER_MS_MAX,
@@ -379,12 +413,44 @@ static void ask_on(struct gather *gather)
     }
 }
 
+/* How many gathers of a list are of that kind, or of one that has still less of the room. */
+static uint32_t count_kind(const struct gather *list, enum asker_kind kind)
+{
+    uint32_t count = 0;
+
+    for (; list != NULL; list = list->next)
+        count += list->kind >= kind;
+    return count;
+}
+
+/* A kind has room where each that includes it has. */
+static bool has_room(const struct gather *list, const uint32_t max[ASKER_KINDS],
+                     enum asker_kind kind)
+{
+    for (unsigned each = OF_KEYS; each <= (unsigned)kind; each++) {
+        if (count_kind(list, (enum asker_kind)each) >= max[each])
+            return false;
+    }
+    return true;
+}
+
+/* The first that may begin; NULL: none. */
+static struct gather *find_next(const struct counts *counts)
+{
+    struct gather *each = counts->waiting;
+
+    while (each != NULL && !has_room(counts->open, open_max, each->kind))
+        each = each->next;
+    return each;
+}
+
 static void begin_next(struct counts *counts)
 {
-    while (counts->waiting != NULL && counts->open_count < GATHERS_OPEN) {
-        struct gather *gather = counts->waiting;
+    struct gather *gather;
+
+    while ((gather = find_next(counts)) != NULL) {
         uint32_t shard_count = shard_map_shard_count(counts->router->options.map);
-        counts->waiting = gather->next;
+        unlink_gather(&counts->waiting, gather);
         counts->waiting_count--;
         gather->next = counts->open;
         counts->open = gather;
@@ -432,13 +498,25 @@ static bool find_in(struct gather *list, const struct count_name *name, struct g
 
 /* One that has not begun, with room for another target of that collection; NULL: there is no room.
  */
-static struct gather *find_room(struct counts *counts, const struct count_name *name)
+static struct gather *find_room(struct asking *asking, const struct count_name *name)
 {
+    const struct counts *counts = asking->request->router->counts;
+
     for (struct gather *each = counts->waiting; each != NULL; each = each->next) {
         if (each->target_count < COUNT_TARGETS_MAX && is_of(each, name))
             return each;
     }
-    return counts->waiting_count < GATHERS_WAITING ? gather_new(counts, name) : NULL;
+    return has_room(counts->waiting, waiting_max, kind_of(asking)) ? gather_new(asking, name)
+                                                                   : NULL;
+}
+
+static void join(struct asking *asking, size_t place, struct gather *gather, uint32_t at)
+{
+    if (kind_of(asking) < gather->kind) {
+        gather->kind = kind_of(asking);
+        gather->asker = request_asker(asking->request);
+    }
+    wait_begin(&asking->waits[place], gather, at);
 }
 
 /* What has begun may have read a shard before the request came: no answer to a `fresh` one. False:
@@ -453,15 +531,15 @@ static bool wait_for(struct asking *asking, size_t place)
     if ((!asking->fresh && find_in(counts->open, &name, &gather, &at)) ||
         find_in(counts->waiting, &name, &gather, &at)) {
         counts->stats.shared++;
-        wait_begin(&asking->waits[place], gather, at);
+        join(asking, place, gather, at);
         return true;
     }
-    gather = find_room(counts, &name);
+    gather = find_room(asking, &name);
     if (gather == NULL)
         return false;
     at = gather->target_count++;
     gather->targets[at] = arena_copy(&gather->arena, name.target);
-    wait_begin(&asking->waits[place], gather, at);
+    join(asking, place, gather, at);
     return true;
 }
 
@@ -506,7 +584,8 @@ static void on_cancel(struct request *request)
     begin_next(counts);
 }
 
-/* What is known, and waits for the rest. False: too much waits. */
+/* What is known, and waits for the rest. Where too much waits, what stood before is told. False:
+ * nothing did. */
 static bool find_all(struct asking *asking)
 {
     struct counts *counts = asking->request->router->counts;
@@ -518,7 +597,7 @@ static bool find_all(struct asking *asking)
         const struct count_name name = name_of(asking, i);
         asking->waits[i].asking = asking;
         if (!count_memo_find(counts->memo, &name, since, &asking->told[i].known) &&
-            !wait_for(asking, i))
+            !wait_for(asking, i) && !take_stale(asking, i))
             return false;
     }
     return true;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #include "runtime/base/check.h"
 
 #define SHARDS   4u
-#define ASKS_MAX 8u
+#define ASKS_MAX 80u
 
 /* One request and what came of it. */
 struct one {
@@ -30,6 +31,7 @@ struct fixture {
     struct plain_router plain;
     struct one asks[ASKS_MAX];
     unsigned used;
+    const char *player; /* Of the token that is sent with what is asked from here on. */
 };
 
 static void keep(struct one *one, size_t place, const Holdfast__V1__TargetCount *count)
@@ -63,7 +65,7 @@ static int setup(void **state)
 
     plain_router_init(&f->plain, SHARDS,
                       &(struct router_options){ .log = &silent,
-                                                .in_flight_max = 10,
+                                                .in_flight_max = 100,
                                                 .count_age_ms = 50,
                                                 .count_memo_bytes = 1u << 16 });
     f->plain.door = &door;
@@ -86,6 +88,7 @@ static struct one *dispatch(struct fixture *f, enum method_id method,
     CHECK(f->used < ASKS_MAX);
     struct one *one = &f->asks[f->used++];
 
+    one->ask.player = f->player;
     plain_router_send(&f->plain, &one->ask, method, message, wait_ms);
     return one;
 }
@@ -308,6 +311,94 @@ static void a_deadline_ends_the_request_alone(void **state)
     assert_int_equal(patient->counts[0], 10);
 }
 
+/* Every shard of the gathers under way is silent, and so many targets wait: there is no room. */
+static void fill(struct fixture *f, char names[20][8])
+{
+    static const char *const collections[20] = {
+        "c0",  "c1",  "c2",  "c3",  "c4",  "c5",  "c6",  "c7",  "c8",  "c9",
+        "c10", "c11", "c12", "c13", "c14", "c15", "c16", "c17", "c18", "c19",
+    };
+    Holdfast__V1__GetCountRequest message = HOLDFAST__V1__GET_COUNT_REQUEST__INIT;
+
+    for (unsigned i = 0; i < 20; i++) {
+        snprintf(names[i], sizeof names[i], "n%u", i);
+        message.collection = text_lend(collections[i]);
+        message.target_id = names[i];
+        (void)dispatch(f, METHOD_GET_COUNT, &message.base, 5000);
+    }
+}
+
+static void where_too_much_waits_what_was_known_is_told(void **state)
+{
+    struct fixture *f = *state;
+    char names[20][8];
+
+    (void)get(f, "g1", false);
+    all_say(f, 0, 1, 1);
+    rest(f, 80);
+    fill(f, names);
+    struct one *known = get(f, "g1", false), *unknown = get(f, "g2", false);
+    assert_int_equal(known->ask.answers, 1);
+    assert_int_equal(known->ask.code, 0);
+    assert_int_equal(known->counts[0], 10);
+    assert_true(known->stale);
+    assert_int_equal(known->to_ms, 103);
+    assert_int_equal(unknown->ask.code, CODE(THROTTLED));
+    assert_int_equal(get(f, "g1", true)->ask.code, CODE(THROTTLED)); /* It asked for no old one. */
+}
+
+static void a_count_of_a_former_life_is_not_told_as_stale(void **state)
+{
+    struct fixture *f = *state;
+
+    (void)get(f, "g1", false);
+    all_say(f, 0, 1, 1);
+    rest(f, 80);
+    struct one *one = get(f, "g1", false);
+    shard_says(f, SHARDS, 1, (struct said){ 5, 9, 100 });
+    shard_says(f, SHARDS + 1, 1, (struct said){ 0, 10, 100 });
+    assert_int_equal(one->ask.code, CODE(UNAVAILABLE));
+    one = get(f, "g1", false); /* And not later, either. */
+    fake_cluster_fail(&f->plain.fake, 2 * SHARDS, ERR_CLOSED);
+    rest(f, 2200);
+    for (uint32_t place = 2 * SHARDS; place < f->plain.fake.call_count; place++) {
+        if (f->plain.fake.calls[place].open)
+            fake_cluster_fail(&f->plain.fake, place, ERR_TIMEOUT);
+    }
+    rest(f, 50);
+    assert_int_equal(one->ask.answers, 1);
+    assert_true(one->ask.code != 0);
+    assert_false(one->stale);
+}
+
+/* Players have a part of the room, and those who ask for fresh counts a part of that. */
+static void players_leave_room_for_keys(void **state)
+{
+    struct fixture *f = *state;
+    struct one *last = NULL;
+    char names[20][8];
+
+    f->player = "mallory";
+    for (unsigned i = 0; i < 4; i++) {
+        Holdfast__V1__GetCountRequest message = HOLDFAST__V1__GET_COUNT_REQUEST__INIT;
+        snprintf(names[i], sizeof names[i], "c%u", i);
+        message.collection = names[i];
+        message.target_id = text_lend("t");
+        message.fresh = true;
+        last = dispatch(f, METHOD_GET_COUNT, &message.base, 5000);
+    }
+    assert_int_equal(last->ask.code, CODE(THROTTLED)); /* One is under way, two wait. */
+    assert_int_equal(f->plain.fake.call_count, SHARDS);
+    assert_int_equal(f->plain.fake.calls[0].asker, WIRE_ASKER_PLAYERS);
+    fill(f, names);
+    assert_int_equal(f->plain.fake.call_count, 3 * SHARDS);
+    f->player = NULL;
+    struct one *of_key = get(f, "g1", true);
+    assert_int_equal(f->plain.fake.call_count, 4 * SHARDS);
+    all_say(f, 3 * SHARDS, 1, 1);
+    assert_int_equal(of_key->counts[0], 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +414,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_silent_shard_makes_what_was_known_stale, setup, teardown),
         cmocka_unit_test_setup_teardown(a_caller_that_goes_takes_its_gather_along, setup, teardown),
         cmocka_unit_test_setup_teardown(a_deadline_ends_the_request_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(where_too_much_waits_what_was_known_is_told, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_count_of_a_former_life_is_not_told_as_stale, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(players_leave_room_for_keys, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

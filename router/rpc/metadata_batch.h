@@ -34,6 +34,7 @@ struct metadata_batch {
     const struct metadata_owner *owner;
     const struct router *router;
     struct metadata_source *source;
+    uint16_t asker;     /* request_asker of the question that made it. */
     struct arena arena; /* Of its texts and parts. */
     struct slice targets[METADATA_BATCH_MAX];
     uint64_t hashes[METADATA_BATCH_MAX];

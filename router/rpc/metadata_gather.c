@@ -263,12 +263,18 @@ static void on_source(void *user, struct metadata_source *source)
 
 static const struct metadata_owner owner = { learn, note_failure, note_fetch, batch_end };
 
-static struct metadata_batch *batch_new(struct metas *metas, struct metadata_source *source)
+static struct metadata_batch *batch_new(const struct metadata_ask *ask,
+                                        struct metadata_source *source)
 {
+    struct metas *metas = ask->request->router->metas;
     struct metadata_batch *batch = mem_zalloc(sizeof *batch), **last = &metas->waiting;
 
     *batch = (struct metadata_batch){
-        .metas = metas, .owner = &owner, .router = metas->router, .source = source
+        .metas = metas,
+        .owner = &owner,
+        .router = metas->router,
+        .source = source,
+        .asker = request_asker(ask->request),
     };
     source->users++;
     while (*last != NULL) /* The first that came is the first that goes. */
@@ -303,25 +309,28 @@ static struct metadata_batch *find_batch(struct metas *metas, const struct metad
 }
 
 /* One with room that has not begun; NULL: too many wait. */
-static struct metadata_batch *find_room(struct metas *metas, struct metadata_source *source)
+static struct metadata_batch *find_room(const struct metadata_ask *ask,
+                                        struct metadata_source *source)
 {
+    const struct metas *metas = ask->request->router->metas;
+
     for (struct metadata_batch *each = metas->waiting; each != NULL; each = each->next) {
         if (each->source == source && each->count < METADATA_BATCH_MAX)
             return each;
     }
-    return metas->waiting_count < BATCHES_WAITING ? batch_new(metas, source) : NULL;
+    return metas->waiting_count < BATCHES_WAITING ? batch_new(ask, source) : NULL;
 }
 
 /* The batch that brings the target, made if need be; NULL: too many wait. */
-static struct metadata_batch *want(struct metas *metas, struct metadata_source *source,
+static struct metadata_batch *want(const struct metadata_ask *ask, struct metadata_source *source,
                                    struct slice target)
 {
     uint64_t hash = hash_u64(target);
-    struct metadata_batch *batch = find_batch(metas, source, hash, target);
+    struct metadata_batch *batch = find_batch(ask->request->router->metas, source, hash, target);
 
     if (batch != NULL)
         return batch;
-    batch = find_room(metas, source);
+    batch = find_room(ask, source);
     if (batch == NULL)
         return NULL;
     const char *text =
@@ -357,13 +366,11 @@ static void await(struct metadata_ask *ask)
 
 static void find_all(struct metadata_ask *ask, struct metadata_source *source)
 {
-    struct metas *metas = ask->request->router->metas;
-
     for (size_t i = 0; i < ask->count; i++) {
         enum metadata_age age = look_up(ask, i);
         if (age == METADATA_YOUNG)
             continue;
-        struct metadata_batch *batch = want(metas, source, slice_from_text(ask->targets[i]));
+        struct metadata_batch *batch = want(ask, source, slice_from_text(ask->targets[i]));
         if (age == METADATA_UNKNOWN && batch == NULL)
             ask->reason = "too much metadata is being asked for";
         else if (age == METADATA_UNKNOWN)

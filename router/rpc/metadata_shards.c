@@ -117,6 +117,7 @@ bool metadata_shards_begin(struct metadata_batch *batch)
         part->open = true;
         part->call = (struct caller_call){
             .method = METHOD_BATCH_GET_TARGET_METADATA,
+            .asker = batch->asker,
             .priority = METHOD_PRIORITY_BULK,
             .shard = part->call.shard,
             .deadline_ms = batch->begun_ms + router->options.metadata_timeout_ms,

@@ -3,6 +3,8 @@
 #include "idl/error_code.h"
 #include "runtime/base/check.h"
 
+#define PLAYER_CALLER 7u
+
 void plain_router_init(struct plain_router *plain, uint32_t shards,
                        const struct router_options *options)
 {
@@ -66,6 +68,8 @@ void plain_router_send(struct plain_router *plain, struct plain_ask *ask, enum m
                                      .arena = &ask->arena,
                                      .deadline_ms = loop_now_ms(plain->loop) + wait_ms,
                                      .scopes = SCOPES_ALL,
+                                     .player = ask->player,
+                                     .caller = ask->player != NULL ? PLAYER_CALLER : 0,
                                      .peer = "test" };
     router_dispatch(&plain->router, &ask->request);
 }

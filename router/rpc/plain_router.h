@@ -16,6 +16,7 @@ struct plain_ask {
     struct arena arena;     /* Until plain_router_deinit. */
     unsigned answers;       /* Errors are counted; replies are the test's to count. */
     Holdfast__V1__ErrorCode code;
+    const char *player;     /* Of a player's token; NULL: it has an API key. */
     struct plain_ask *next; /* The one sent before, of the same router. */
 };
 

@@ -45,6 +45,8 @@ struct router_self {
     /* When its certificates expire, in milliseconds since 1970; 0: it has none. NULL: none. */
     uint64_t (*cluster_certificate_ms)(void *context);
     uint64_t (*public_certificate_ms)(void *context);
+    /* See ProcessStatus; false: it has not looked yet. NULL: it never looks. */
+    bool (*consumers_behind)(void *context, uint32_t *ret_percent);
     void *context;
 };
 

@@ -136,6 +136,7 @@ static void ask_next(struct owner_check *check)
 static bool names_incarnations(const struct method_info *method)
 {
     return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION ||
+           method->id == METHOD_SET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
            method->id == METHOD_RENEW_SESSIONS || method->id == METHOD_UNREGISTER_SERVER;
 }
 

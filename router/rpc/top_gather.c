@@ -13,6 +13,8 @@
 #define GATHER_MS_MAX 2000u
 #define WINDOW        64u
 #define RETRY_MS      100u
+/* Anyone may get a player's token: what players leave of the lists is for keys. */
+#define PLAYERS_LISTS_MAX (TOP_LISTS_MAX / 2)
 
 /* A request that waits. In its arena. */
 struct top_wait {
@@ -46,6 +48,8 @@ struct top_list {
     struct top_told known;
     /* Under way. */
     bool gathering;
+    bool by_player; /* A player's token asked for it, and no key joined. */
+    uint16_t asker; /* Of the request that began it: nodes count it there. */
     uint64_t begun_ms;
     struct arena arena;
     struct top_merge merge;
@@ -84,14 +88,18 @@ static void tell(struct request *request, const struct top_wait *wait, bool stal
     wait->reply(request, wait->ask, &told);
 }
 
+static bool may_be_stale(const struct top_list *list)
+{
+    return list->known_ms > 0 && now_ms(list->tops) - list->known_ms <= TOP_STALE_MS_MAX;
+}
+
 /* What stood before may be told instead. */
 static void fail(struct top_wait *wait, const Holdfast__V1__ErrorDetail *detail)
 {
     const struct top_list *list = wait->list;
     struct request *request = leave(wait);
 
-    if (refusal_may_be_stale(detail->code) && list->known_ms > 0 &&
-        now_ms(list->tops) - list->known_ms <= TOP_STALE_MS_MAX)
+    if (refusal_may_be_stale(detail->code) && may_be_stale(list))
         tell(request, wait, true);
     else
         request_fail(request, detail);
@@ -141,20 +149,50 @@ static void keep(struct top_list *list)
                                         merge->places[i].count };
     }
     list->known = (struct top_told){
-        .places = places, .count = merge->count, .from_ms = merge->from_ms, .to_ms = merge->to_ms
+        .places = places,
+        .count = merge->count,
+        .from_ms = merge->from_ms,
+        .to_ms = merge->to_ms,
+        .number = merge->collection_number,
     };
     list->known_ms = list->begun_ms;
+}
+
+static bool is_of(const struct top_list *list, const char *collection, bool is_counter)
+{
+    return list->used && list->is_counter == is_counter &&
+           strcmp(list->collection, collection) == 0;
+}
+
+/* The collection of `list` lives under that number: lists of another life are known no more. */
+static void forget_others(struct top_list *list, uint64_t number)
+{
+    for (uint32_t i = 0; i < TOP_LISTS_MAX; i++) {
+        struct top_list *each = &list->tops->lists[i];
+        if (is_of(each, list->collection, list->is_counter) && each->known.number != number)
+            each->known_ms = 0;
+    }
 }
 
 static void gather_succeed(struct top_list *list)
 {
     top_merge_finish(&list->merge, list->limit);
     keep(list);
+    forget_others(list, list->known.number);
     gather_end(list);
     while (list->waits != NULL) {
         struct top_wait *wait = list->waits;
         tell(leave(wait), wait, false);
     }
+}
+
+static void gather_conflict(struct top_list *list)
+{
+    forget_others(list, list->merge.collection_number);
+    gather_fail_text(list, CODE(UNAVAILABLE),
+                     list->is_counter
+                         ? "the counter was made again, and not every shard knows it yet"
+                         : "the collection was made again, and not every shard knows it yet");
 }
 
 /* ---- asking the shards ---- */
@@ -188,10 +226,7 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
     }
     err e = take_part(part, result->body);
     if (e == ERR_CONFLICT)
-        gather_fail_text(list, CODE(UNAVAILABLE),
-                         list->is_counter
-                             ? "the counter was made again, and not every shard knows it yet"
-                             : "the collection was made again, and not every shard knows it yet");
+        gather_conflict(list);
     else if (e == ERR_UNAVAILABLE)
         gather_fail_text(list, CODE(UNAVAILABLE),
                          "a shard's new owner has not pulled the totals yet");
@@ -229,6 +264,7 @@ static void ask_on(struct top_list *list)
         part->list = list;
         part->call = (struct caller_call){
             .method = METHOD_GET_SHARD_TOP,
+            .asker = list->asker,
             .priority = METHOD_PRIORITY_ORDINARY,
             .shard = shard,
             .deadline_ms = list->begun_ms + GATHER_MS_MAX,
@@ -242,12 +278,14 @@ static void ask_on(struct top_list *list)
     }
 }
 
-static void gather_begin(struct top_list *list)
+static void gather_begin(struct top_list *list, const struct request *request)
 {
     const struct router *router = list->tops->router;
     uint32_t shard_count = shard_map_shard_count(router->options.map);
 
     list->gathering = true;
+    list->by_player = request->player != NULL;
+    list->asker = request_asker(request);
     list->begun_ms = now_ms(list->tops);
     list->parts = arena_zalloc(&list->arena, shard_count * sizeof *list->parts);
     top_merge_init(&list->merge, shard_count, &list->arena);
@@ -286,18 +324,34 @@ static uint32_t places_of(uint32_t limit)
     return limit <= 10 ? 10 : limit <= TOP_LIMIT_DEFAULT ? TOP_LIMIT_DEFAULT : TOP_LIMIT_MAX;
 }
 
-/* That list, or the one that was asked for longest ago, made empty; NULL: all are being gathered.
- */
-static struct top_list *list_get(struct tops *tops, const struct top_ask *ask)
+/* Whether `a` may go before `b`: what knows nothing, as of a collection that there is not, goes
+ * before what does. */
+static bool goes_before(const struct top_list *a, const struct top_list *b)
+{
+    if ((a->known_ms > 0) != (b->known_ms > 0))
+        return a->known_ms == 0;
+    return a->asked_ms < b->asked_ms;
+}
+
+static struct top_list *list_find(struct tops *tops, const struct top_ask *ask)
+{
+    for (uint32_t i = 0; i < TOP_LISTS_MAX; i++) {
+        struct top_list *list = &tops->lists[i];
+        if (list->window == ask->window && list->limit == places_of(ask->limit) &&
+            is_of(list, ask->collection, ask->is_counter))
+            return list;
+    }
+    return NULL;
+}
+
+/* In place of the one that was asked for longest ago; NULL: all are being gathered. */
+static struct top_list *list_make(struct tops *tops, const struct top_ask *ask)
 {
     struct top_list *oldest = NULL;
 
     for (uint32_t i = 0; i < TOP_LISTS_MAX; i++) {
         struct top_list *list = &tops->lists[i];
-        if (list->used && list->window == ask->window && list->limit == places_of(ask->limit) &&
-            list->is_counter == ask->is_counter && strcmp(list->collection, ask->collection) == 0)
-            return list;
-        if (!list->gathering && (oldest == NULL || list->asked_ms < oldest->asked_ms))
+        if (!list->gathering && (oldest == NULL || goes_before(list, oldest)))
             oldest = list;
     }
     if (oldest == NULL)
@@ -328,7 +382,49 @@ static void await(struct top_wait *wait)
     loop_timer_init(&wait->timer, list->tops->router->options.loop, on_deadline, wait);
     loop_timer_start(&wait->timer, request->answer_by_ms > now ? request->answer_by_ms - now : 0);
     if (!list->gathering)
-        gather_begin(list);
+        gather_begin(list, request);
+    list->by_player &= request->player != NULL;
+}
+
+/* Whether one more list may be gathered for this request. */
+static bool has_room(const struct tops *tops, const struct request *request)
+{
+    uint32_t of_players = 0;
+
+    if (request->player == NULL)
+        return true;
+    for (uint32_t i = 0; i < TOP_LISTS_MAX; i++)
+        of_players += tops->lists[i].gathering && tops->lists[i].by_player;
+    return of_players < PLAYERS_LISTS_MAX;
+}
+
+/* What is known of the same collection and window, with as many places or more; NULL: nothing. */
+static struct top_list *find_known(struct tops *tops, const struct top_ask *ask)
+{
+    for (uint32_t i = 0; i < TOP_LISTS_MAX; i++) {
+        struct top_list *list = &tops->lists[i];
+        if (list->window == ask->window && list->limit >= ask->limit &&
+            is_of(list, ask->collection, ask->is_counter) && may_be_stale(list))
+            return list;
+    }
+    return NULL;
+}
+
+/* Too many are being gathered: what stood before is told. */
+static void tell_known(struct top_wait *wait)
+{
+    struct request *request = wait->request;
+    Holdfast__V1__ErrorDetail detail;
+
+    wait->list = find_known(request->router->tops, wait->ask);
+    if (wait->list != NULL) {
+        tell(request, wait, true);
+        return;
+    }
+    refusal_make(request->arena, &detail, CODE(THROTTLED),
+                 "too many lists are being gathered; nothing was done");
+    detail.retry_after_ms = RETRY_MS;
+    request_fail(request, &detail);
 }
 
 void tops_ask(struct request *request, const struct top_ask *ask,
@@ -337,26 +433,26 @@ void tops_ask(struct request *request, const struct top_ask *ask,
 {
     struct tops *tops = request->router->tops;
     struct top_wait *wait = arena_zalloc(request->arena, sizeof *wait);
-    Holdfast__V1__ErrorDetail detail;
 
     if (shard_map_shard_count(request->router->options.map) == 0) {
         request_fail_text(request, CODE(UNAVAILABLE), "the router does not know the cluster yet");
         return;
     }
-    struct top_list *list = list_get(tops, ask);
+    struct top_list *list = list_find(tops, ask);
+    if (list == NULL && has_room(tops, request))
+        list = list_make(tops, ask);
+    *wait = (struct top_wait){ .list = list, .request = request, .ask = ask, .reply = reply };
     if (list == NULL) {
-        refusal_make(request->arena, &detail, CODE(THROTTLED),
-                     "too many lists are being gathered; nothing was done");
-        detail.retry_after_ms = RETRY_MS;
-        request_fail(request, &detail);
+        tell_known(wait);
         return;
     }
     list->asked_ms = now_ms(tops);
-    *wait = (struct top_wait){ .list = list, .request = request, .ask = ask, .reply = reply };
     if (list->known_ms > 0 && now_ms(tops) - list->known_ms <= TOP_AGE_MS)
         tell(request, wait, false);
-    else
+    else if (list->gathering || has_room(tops, request))
         await(wait);
+    else
+        tell_known(wait);
 }
 
 struct tops *tops_new(struct router *router)

@@ -32,6 +32,7 @@ struct top_told {
     size_t count; /* At most the limit. */
     int64_t from_ms, to_ms;
     bool stale;
+    uint64_t number; /* Of the collection or counter, which another life of it has not. */
 };
 /* Ends the request: by `reply`, or with an error. */
 void tops_ask(struct request *request, const struct top_ask *ask,

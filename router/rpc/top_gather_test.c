@@ -17,7 +17,7 @@
 #include "runtime/base/check.h"
 
 #define SHARDS   4u
-#define ASKS_MAX 80u
+#define ASKS_MAX 160u
 #define NOW_MS   50000
 
 /* One request and what came of it. */
@@ -33,6 +33,7 @@ struct fixture {
     struct plain_router plain;
     struct one asks[ASKS_MAX];
     unsigned used;
+    const char *player; /* Of the token that is sent with what is asked from here on. */
 };
 
 static void reply(struct request *request, const ProtobufCMessage *response)
@@ -60,7 +61,7 @@ static int setup(void **state)
 
     plain_router_init(&f->plain, SHARDS,
                       &(struct router_options){ .log = &silent,
-                                                .in_flight_max = 100,
+                                                .in_flight_max = 200,
                                                 .count_age_ms = 50,
                                                 .count_memo_bytes = 1u << 16 });
     f->plain.door = &door;
@@ -96,6 +97,7 @@ static struct one *get(struct fixture *f, const struct wish *wish)
     if (wish->limit > 0)
         message._limit_case = HOLDFAST__V1__GET_TOP_REQUEST___LIMIT_LIMIT;
     message.limit = wish->limit;
+    one->ask.player = f->player;
     plain_router_send(&f->plain, &one->ask, METHOD_GET_TOP, &message.base,
                       wish->wait_ms > 0 ? wish->wait_ms : 5000);
     return one;
@@ -321,6 +323,92 @@ static void so_many_lists_are_kept(void **state)
     assert_int_equal(f->plain.fake.call_count, (TOP_LISTS_MAX + 1) * SHARDS);
 }
 
+static void get_others(struct fixture *f, unsigned count, char names[TOP_LISTS_MAX + 1][8])
+{
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(names[i], sizeof names[i], "c%u", i);
+        (void)get(f, &(struct wish){ .collection = names[i] });
+    }
+}
+
+/* One of more places is told in place of a list for which there is no room. */
+static void where_too_much_is_gathered_what_was_known_is_told(void **state)
+{
+    struct fixture *f = *state;
+    char names[TOP_LISTS_MAX + 1][8];
+
+    (void)get(f, &(struct wish){ .window = "all", .limit = 100 });
+    all_say(f, 0, 100, 1);
+    get_others(f, TOP_LISTS_MAX - 1, names);
+    rest(f, TOP_AGE_MS + 50);
+    struct one *longer = get(f, &(struct wish){ .window = "all", .limit = 100 });
+    assert_int_equal(longer->ask.answers, 0);
+    struct one *known = get(f, &(struct wish){ .window = "all", .limit = 2 });
+    assert_int_equal(known->ask.answers, 1);
+    assert_true(known->stale);
+    assert_string_equal(known->places, "t3 4 t2 3");
+    struct one *other = get(f, &(struct wish){ .window = "24h", .limit = 2 });
+    assert_int_equal(other->ask.code, CODE(THROTTLED));
+}
+
+/* What players may have gathered at once is a half; what is known already is told, as stale. */
+static void players_leave_lists_for_keys(void **state)
+{
+    struct fixture *f = *state;
+    char names[TOP_LISTS_MAX + 1][8];
+
+    (void)get(f, &(struct wish){ .window = "all", .limit = 10 });
+    all_say(f, 0, 10, 1);
+    rest(f, TOP_AGE_MS + 50);
+    f->player = "mallory";
+    get_others(f, TOP_LISTS_MAX, names);
+    assert_int_equal(f->plain.fake.call_count, (TOP_LISTS_MAX / 2 + 1) * SHARDS);
+    assert_int_equal(f->plain.fake.calls[SHARDS].asker, WIRE_ASKER_PLAYERS);
+    struct one *known = get(f, &(struct wish){ .window = "all", .limit = 3 });
+    assert_int_equal(known->ask.answers, 1);
+    assert_true(known->stale);
+    assert_string_equal(known->places, "t3 4 t2 3 t1 2");
+    assert_int_equal(get(f, &(struct wish){ .collection = "more" })->ask.code, CODE(THROTTLED));
+    f->player = NULL;
+    assert_int_equal(get(f, &(struct wish){ .collection = "mine" })->ask.answers, 0);
+    assert_int_equal(f->plain.fake.call_count, (TOP_LISTS_MAX / 2 + 2) * SHARDS);
+}
+
+/* A collection that there is not takes no list that is known. */
+static void what_knows_nothing_goes_first(void **state)
+{
+    struct fixture *f = *state;
+    char name[8];
+
+    (void)get_all(f);
+    all_say(f, 0, 10, 1);
+    for (unsigned i = 0; i < TOP_LISTS_MAX + 8; i++) {
+        snprintf(name, sizeof name, "x%u", i);
+        uint32_t from = f->plain.fake.call_count;
+        (void)get(f, &(struct wish){ .collection = name });
+        fake_cluster_answer(&f->plain.fake, from, WIRE_OK, SLICE_LITERAL("\xff\xff"));
+    }
+    assert_int_equal(get_all(f)->ask.answers, 1);
+}
+
+static void a_list_of_a_former_life_is_not_told_as_stale(void **state)
+{
+    struct fixture *f = *state;
+
+    (void)get_all(f);
+    all_say(f, 0, 10, 1);
+    (void)get(f, &(struct wish){ .window = "24h", .limit = 3 });
+    all_say(f, SHARDS, 10, 1);
+    rest(f, TOP_AGE_MS + 50);
+    struct one *one = get_all(f);
+    shard_says(f, 2 * SHARDS, 10, &(struct said){ 1, 9, NOW_MS });
+    shard_says(f, 2 * SHARDS + 1, 10, &(struct said){ 1, 10, NOW_MS });
+    assert_int_equal(one->ask.code, CODE(UNAVAILABLE));
+    one = get(f, &(struct wish){ .window = "24h", .limit = 3 }); /* Nor of another window. */
+    shard_says(f, 3 * SHARDS, 10, &(struct said){ 1, 9, 0 });
+    assert_int_equal(one->ask.code, CODE(UNAVAILABLE));
+}
+
 static void what_is_no_wish_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -345,6 +433,10 @@ int main(void)
         TOP_TEST(a_caller_that_goes_takes_its_gather_along),
         TOP_TEST(a_deadline_ends_the_request_alone),
         TOP_TEST(so_many_lists_are_kept),
+        TOP_TEST(where_too_much_is_gathered_what_was_known_is_told),
+        TOP_TEST(players_leave_lists_for_keys),
+        TOP_TEST(what_knows_nothing_goes_first),
+        TOP_TEST(a_list_of_a_former_life_is_not_told_as_stale),
         TOP_TEST(what_is_no_wish_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,9 @@ enum json_shape {
     X("holdfast.v1.DocumentSibling", "json",      DOCUMENT) \
     X("holdfast.v1.PutDocumentRequest", "json",   DOCUMENT) \
     X("holdfast.v1.UpdateDocumentRequest", "merge", DOCUMENT) \
+    X("holdfast.v1.PresenceConnection", "status", DOCUMENT) \
+    X("holdfast.v1.SetPresenceRequest", "status", DOCUMENT) \
+    X("holdfast.v1.BatchSetPresenceRequest", "status", DOCUMENT) \
     X("holdfast.v1.PatchList",      "steps",      LIST)     \
     X("holdfast.v1.PatchStep",      "kind",       VERB)     \
     X("holdfast.v1.PatchStep",      "json",       OPERAND)  \

@@ -64,6 +64,8 @@ BARS = [
     Bar("favorites", "counts that the router remembers/s", "holdfast.favorites.count", RATE, ">=", 45000),
     Bar("favorites", "top lists of 100 that the router remembers/s", "holdfast.favorites.top", RATE, ">=", 45000),
     Bar("favorites", "counts gathered when asked, 1 connection, p99 ms", "holdfast.favorites.fresh", "p99_ms", "<=", 20),
+    Bar("presence", "BatchSetPresence of 100 players, calls/s", "holdfast.presence.set", RATE, ">=", 200),
+    Bar("presence", "BatchGetPresence of 200 players, calls/s", "holdfast.presence.get", RATE, ">=", 300),
     *(Bar("pages", f"{text}, {warmth}, p99 ms", f"holdfast.pages.{what}.{warmth}", "p99_ms", "<=", 5)
       for what, text in (("list", "50 entries of a long ledger"), ("filter", "the same, filtered"),
                          ("trace", "an item's history there")) for warmth in ("warm", "cold")),

@@ -16,7 +16,7 @@ FIGURES = {
     "holdfast.favorite.64", "redis.favorite.64", "holdfast.favorite.hot.64", "holdfast.batchfavorite.16",
     "redis.favorite.pipelined.64", "holdfast.favorites.status", "holdfast.favorites.page",
     "holdfast.favorites.count", "holdfast.favorites.top", "holdfast.favorites.fresh",
-    "holdfast.pages.list.warm", "holdfast.pages.filter.cold", "holdfast.pages.trace.cold",
+    "holdfast.presence.set", "holdfast.presence.get", "holdfast.pages.list.warm", "holdfast.pages.filter.cold", "holdfast.pages.trace.cold",
     "holdfast.overload.1024", "holdfast.overload.open",
     "holdfast.overload.batch", "holdfast.restart.one_node", "holdfast.restart.all_nodes",
     "holdfast.restart.everything", "holdfast.audited.64", "holdfast.unaudited.64", "holdfast.few.64", "holdfast.many.64",

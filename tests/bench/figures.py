@@ -4,6 +4,7 @@ import os
 import time
 
 from favorites import STATUS_IDS, TOP, Favorites
+from presence import Presence
 from holdfast import DOCUMENT_BYTES, Holdfast
 from pages import Pages
 from peers import TRADERS_MIN, Postgres, Redis
@@ -176,6 +177,17 @@ def measure_favorites(bench):
     bodies.unlink()
 
 
+def measure_presence(bench):
+    """One game server sets its players, 100 a call; then they are read, 200 a call."""
+    bodies = bench.directory / "bodies"
+    with Presence(bench.cluster()) as presence:
+        for what, (method, players) in Presence.METHODS.items():
+            bodies.write_text("".join(presence.bodies(what)), encoding="utf-8")
+            bench.holdfast(f"holdfast.presence.{what}", "call", 8, method=f"PresenceService/{method}", bodies=bodies,
+                           answer_min=14 * players)
+    bodies.unlink()
+
+
 def measure_overload(bench):
     """Four times the connections; twice the rate, in an open loop; purchases while batches are offered
     at twice the rate of what goes through. The peak is measured before and after: what is written
@@ -273,7 +285,7 @@ def measure_hour(bench):
 # In this order; those of LONG only when asked for.
 GROUPS = {"start": measure_start, "grant": measure_grant, "batch": measure_batch,
           "read": measure_read, "session": measure_session, "transfer": measure_transfer,
-          "favorites": measure_favorites, "pages": measure_pages, "overload": measure_overload,
+          "favorites": measure_favorites, "presence": measure_presence, "pages": measure_pages, "overload": measure_overload,
           "restart": measure_restart, "audit": measure_audit}
 LONG = {"scale": measure_scale, "hour": measure_hour}
 

@@ -36,6 +36,8 @@ LOADS = {
     "holdfast.favorites.count": "counts that the router remembers, 64 connections",
     "holdfast.favorites.top": "top lists of 100 that the router remembers, 64 connections",
     "holdfast.favorites.fresh": "counts gathered when asked, 1 connection",
+    "holdfast.presence.set": "BatchSetPresence of 100 players, 8 connections",
+    "holdfast.presence.get": "BatchGetPresence of 200 players, 8 connections",
 }
 LOAD_FIELDS = ("ops_per_s", "p50_ms", "p99_ms", "server_cpu_us_per_op")
 

@@ -40,6 +40,11 @@ const OF_THE_MOMENT = {
   GetDocument: ["context", "writtenAtMs", "expiresAtMs"],
   BatchGetDocuments: ["context", "writtenAtMs", "expiresAtMs"],
   ListDocuments: ["writtenAtMs", "expiresAtMs"],
+  SetPresence: ["context", "replicas"],
+  ClearPresence: ["context", "replicas"],
+  BatchSetPresence: ["context", "replicas"],
+  GetPresence: ["setAtMs", "expiresAtMs", "lastSetAtMs"],
+  BatchGetPresence: ["setAtMs", "expiresAtMs", "lastSetAtMs"],
 };
 
 // ---- the methods, and their routes ----

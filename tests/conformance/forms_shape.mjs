@@ -6,6 +6,7 @@ import { ScalarType } from "@bufbuild/protobuf";
 const KEY = { CurrencyAmount: "currency", Section: "name", SectionVersion: "name", SectionEdit: "name" };
 const VALUE = { CurrencyAmount: "amount" };
 const DOCUMENTS = new Set(["Document.json", "DocumentSibling.json", "PutDocumentRequest.json", "UpdateDocumentRequest.merge",
+  "PresenceConnection.status", "SetPresenceRequest.status", "BatchSetPresenceRequest.status",
   "Section.json", "SectionEdit.replace", "SectionEdit.merge", "ItemSpec.attributes",
   "Item.attributes", "TargetMetadata.attributes", "PutTargetMetadataRequest.attributes"]);
 const LONG = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);

@@ -51,7 +51,7 @@ class DoctorTest(ClusterTest):
         report = wait_for("nothing to complain of", self.settled)
         self.assertEqual(self.levels(report, "ok") | {"etcd"}, {
             "router", "coordinator", "nodes", "versions", "clocks", "disks", "certificates", "etcd",
-            "shards", "replicas", "replication", "learners", "transfers", "players", "audit"})
+            "shards", "replicas", "replication", "learners", "transfers", "players", "audit", "counts", "consumers"})
         for check in ("versions", "clocks", "certificates"):  # The router, three nodes, the coordinator.
             self.assertIn("5 processes", self.texts(report, check, "ok")[0])
 

@@ -641,6 +641,16 @@ class Errors(ClusterTest):
         self.gives("OPERATION_EXPIRED", service + "UpdateDocument", self.document(
             collection="sums", opId="018bcfd0-0000-7000-8000-000000000001", patch=[{"path": "/a", "increment": 1}]))
 
+    def test_d_presence(self):
+        service, one = "PresenceService/", {"playerId": self.player, "ttlMs": 600000}
+        gone = self.client.register("gone")
+        self.client.call("SessionService/UnregisterServer", {"incarnation": gone})
+        wait_for("the nodes to know that it is gone", lambda: self.outcome(service + "SetPresence", {
+            "playerId": self.player, "opId": uuid7(), "connection": "game", "incarnation": gone}) == "SERVER_EXPIRED")
+        for number in range(17):
+            self.gives(None if number < 16 else "CAPACITY_FULL", service + "SetPresence", one | {
+                "opId": uuid7(), "connection": f"c{number}"})
+
     def test_d_consumers(self):
         service, op_id = "EventService/", uuid7()
 
@@ -741,6 +751,8 @@ class Errors(ClusterTest):
         writes |= self.erasures(self.player)
         writes |= {"DocumentService/PutDocument": self.document(json={}), "DocumentService/DeleteDocument": self.document(),
                    "DocumentService/UpdateDocument": self.document(merge={"a": 1})}
+        connection = {"playerId": self.player, "opId": uuid7(), "connection": "c"}
+        writes |= {"PresenceService/SetPresence": connection | {"ttlMs": 5000}, "PresenceService/ClearPresence": connection}
         for method, route in ROUTES.items():
             if route == "SHARD_WRITE" and method in api.PROMISED:
                 named, shown = method.endswith("Consumer"), method.endswith("TargetMetadata")

@@ -200,10 +200,14 @@ class HostileKeys(ClusterTest):
         for call in ((self.other.start, "zq-lured", server), (self.other.renew, server, ("zq-owned", token)),
                      (self.other.call, "SessionService/UnregisterServer", {"incarnation": server}),
                      (self.other.call, "SessionService/BatchStartSession", {
-                         "opId": uuid7(), "requests": [{"playerId": "zq-lured", "incarnation": server}]})):
+                         "opId": uuid7(), "requests": [{"playerId": "zq-lured", "incarnation": server}]}),
+                     (self.other.call, "PresenceService/SetPresence", {
+                         "playerId": "zq-lured", "opId": uuid7(), "connection": "c", "incarnation": server}),
+                     (self.other.call, "PresenceService/BatchSetPresence", {
+                         "opId": uuid7(), "connection": "c", "incarnation": server, "requests": [{"playerId": "zq-lured"}]})):
             error = self.refused("PERMISSION_DENIED", *call)
             self.assertEqual((error.detail["field"], error.detail["value"]), ("incarnation", server))
-        self.assertEqual(self.metric(FOREIGN) - before, 4)
+        self.assertEqual(self.metric(FOREIGN) - before, 6)
         self.assertEqual(self.game.renew(server, ("zq-owned", token)).get("lost", []), [])
         self.game.call("SessionService/UnregisterServer", {"incarnation": server})
 

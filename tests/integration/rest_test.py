@@ -296,6 +296,22 @@ class Rest(ClusterTest):
         self.good("DeleteDocument", place, headers={"idempotency-key": uuid7()})
         self.assertNotIn("document", self.good("GetDocument", place))
 
+    def test_1_presence(self):
+        place = {"player_id": "a/b é", "connection": "game:1"}
+        made = self.good("SetPresence", place, {"ttlMs": 600000, "status": {"in": "lobby"}},
+                         headers={"idempotency-key": uuid7()})
+        player = {"player_id": place["player_id"]}
+        found = self.good("GetPresence", player, query={"context": made["written"]["context"]})["presence"]
+        self.assertEqual((found["playerId"], found["connections"][0]["status"]), ("a/b é", {"in": "lobby"}))
+        batch = self.good("BatchSetPresence", None, {
+            "opId": uuid7(), "ttlMs": 600000, "connection": "web", "requests": [{"playerId": "a/b é"}, {"playerId": ""}]})
+        self.assertEqual(batch["failed"], 1)
+        read = self.good("BatchGetPresence", None, {"requests": [{"playerId": "a/b é"}]})["results"][0]["response"]["presence"]
+        self.assertEqual([each["connection"] for each in read["connections"]], ["web", "game:1"])
+        self.good("ClearPresence", place, headers={"idempotency-key": uuid7()})
+        self.good("ClearPresence_2", player, headers={"idempotency-key": uuid7()})
+        self.assertNotIn("presence", self.good("GetPresence", player))
+
     def test_1_counters(self):
         ada, plays = self.player(), {"counter": "plays"}
         wait_for("plays to be in force", lambda: self.route("PutDefinition", {"kind": "counter", "name": "plays"}, {

@@ -44,6 +44,7 @@ void favorite_free_all(struct sim *sim)
         free(sim->favorites->steps);
         free(sim->favorites->lives);
         free(sim->favorites->uses);
+        free(sim->favorites->shares);
         free(sim->favorites->erasures);
     }
     free(sim->favorites);

@@ -8,7 +8,7 @@
     X(favorites_full) X(favorites_unknown) X(favorites_again) X(favorites_lists)                    \
     X(favorites_pages) X(favorites_ties) X(favorites_statuses) X(favorites_partials)                \
     X(favorites_by_target) X(pulls_logged) X(pulls_known) X(pulls_late) X(pulls_lowered)             \
-    X(pulls_forgotten) X(tops) X(tops_of_hours) X(rates_refused) X(rates_of_several) X(rates_over)   \
+    X(pulls_forgotten) X(tops) X(tops_of_hours) X(rates_refused) X(shares_full) X(rates_of_several) X(rates_over)   \
     X(reviews_flagged) X(reviews_young) X(reviews_fast) X(reviews_again) X(reviews_accepted)         \
     X(reviews_rejected) X(reviews_by_hand) X(reviews_gone) X(reviews_untrue) X(reviews_lists)        \
     X(counters_added) X(counters_full) X(counters_unknown) X(counters_lists) X(counters_pages)       \

@@ -50,6 +50,13 @@ struct rate_use_seen {
     uint32_t life; /* In favorites_sim.lives: what was in force. */
 };
 
+/* An outcome of a call that a player may make itself. */
+struct share_use_seen {
+    uint32_t shard, player;
+    bool is_key; /* Of an id of kind `key:`. */
+    uint64_t at_ms;
+};
+
 struct favorites_sim {
     struct tops_sim *tops; /* Of top.c. */
     struct edge_step *steps;
@@ -58,6 +65,8 @@ struct favorites_sim {
     uint32_t life_count, life_capacity;
     struct rate_use_seen *uses; /* Of rate.c. */
     uint32_t use_count, use_capacity;
+    struct share_use_seen *shares; /* Of share.c. */
+    uint32_t share_count, share_capacity;
     struct erasure_seen *erasures; /* Of erasure.c. */
     uint32_t erasure_count, erasure_capacity;
 };

@@ -6,6 +6,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/apply/apply_internal.h"
+#include "node/core/apply/outcome_share.h"
 #include "node/core/apply/restore.h"
 #include "node/core/channel/channel_row.h"
 #include "node/core/codec/arena_proto.h"
@@ -186,6 +187,7 @@ struct step {
     bool asks;            /* It waits for its receipt's shard; nothing is done yet. */
     bool unreadable;      /* The player's row cannot be read: it is never written. */
     struct damage damage; /* Found in this very entry: what was found elsewhere refuses nothing. */
+    struct outcome_share share;
     struct apply_context context;
     struct outcome *outcome;
 };
@@ -404,8 +406,10 @@ static void outcome_store(struct step *step, enum outcome_state state, struct sl
         .body = body,
     };
 
-    if (step->op.id.text.size > 0)
-        outcome_row_store(&step->context, &step->op.id, step->is_new, &row);
+    if (step->op.id.text.size == 0)
+        return;
+    outcome_share_take(&step->context, &step->share);
+    outcome_row_store(&step->context, &step->op.id, step->is_new, &row);
 }
 
 static void step_refused(struct step *step)
@@ -515,7 +519,9 @@ static err evaluate(struct step *step)
     state_begin(applier->state);
     if (step->op.id.text.size > 0)
         step->player.version++;
-    e = check_free(step);
+    e = outcome_share_admit(&step->context, step->is_new, &step->share);
+    if (e == ERR_OK)
+        e = check_free(step);
     if (e == ERR_OK && step->unreadable && step->method->route == METHOD_OWNER)
         e = apply_damaged(&step->context, step->op.entity, PLAYER_DAMAGE);
     if (e == ERR_OK && step->context.player != NULL)
@@ -540,21 +546,6 @@ static err evaluate(struct step *step)
     step_refused(step);
     stop_trying(step);
     return ERR_OK;
-}
-
-/* What the owner remembers of it, and looks again at once while there is more to forget. */
-static void note_pruned(struct step *step)
-{
-    if (step->op.method == METHOD_FINISH_RESTORE) {
-        step->applier->keys_from_ms = 0; /* Rows have come that are older than all before. */
-        step->applier->sweep_next_ms = 0;
-    }
-    if (step->op.method == METHOD_TRIM_EVENTS &&
-        ((const Holdfast__Internal__V1__TrimEventsResponse *)(const void *)step->response)->more)
-        step->applier->trim_next_ms = 0;
-    if (step->op.method != METHOD_PRUNE_OPERATIONS)
-        return;
-    applier_pruned(step->applier, (const void *)step->request, (const void *)step->response);
 }
 
 /* Decodes the request while the processor fetches the rows that are looked up next. */
@@ -715,7 +706,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
     if (e == ERR_OK && step.damage.found)
         applier->damage = step.damage;
     if (e == ERR_OK && !done)
-        note_pruned(&step);
+        applier_note_upkeep(applier, &step.op, step.request, step.response);
     return e;
 }
 

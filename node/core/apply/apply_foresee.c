@@ -6,6 +6,7 @@
 #include "idl/method.h"
 #include "node/core/apply/apply.h"
 #include "node/core/apply/apply_internal.h"
+#include "node/core/apply/outcome_share.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/counter/counter.h"
 #include "node/core/favorite/favorite.h"
@@ -49,6 +50,7 @@ static err name_rows(struct applier *applier, const struct op *op, struct need *
         row_key_operation(&key, op->entity, &op->id);
         need_add_key(keys, row_key_slice(&key));
     }
+    outcome_share_footprint(op, keys);
     if (handler != NULL && receipt_concerns(handler, op))
         receipt_enter_footprint(op, applier->shard, keys);
     if (handler == NULL || handler->footprint == NULL)

@@ -11,6 +11,8 @@
 #define PRUNE_ROWS_MAX     512u
 #define RESTORING_RETRY_MS 1000u
 #define PRUNE_EVERY_MS     60000u
+/* In a crowded shard where the last one removed nothing. */
+#define PRUNE_IN_VAIN_MS 5000u
 /* How often outcomes below the floor are looked for, which were settled late. */
 #define SWEEP_EVERY_MS          (15u * 60u * 1000u)
 #define TRIM_ROWS_MAX           512u
@@ -38,13 +40,19 @@ struct applier {
     struct row_key prune_after; /* Where the next page begins; empty: it is a first one. */
     uint64_t trim_next_ms;      /* When to look for events to remove; 0: at once. */
     uint32_t erasure_rows;      /* That one entry of an erasure deals with. */
+    bool prune_in_vain;         /* The last PRUNE removed nothing, and was at its end. */
     uint64_t keys_from_ms;      /* No `key:` id that is kept was decided earlier; 0: not known. */
 };
 
-/* Notes what a PRUNE has left, for the owner's next one. */
-void applier_pruned(struct applier *applier,
-                    const Holdfast__Internal__V1__PruneOperationsRequest *request,
-                    const Holdfast__Internal__V1__PruneOperationsResponse *response);
+/* Notes what an operation of the owner's has left, for its next one: it looks again at once while
+ * there is more to forget. */
+void applier_note_upkeep(struct applier *applier, const struct op *op,
+                         const ProtobufCMessage *request, const ProtobufCMessage *response);
+
+/* Outcomes of UUIDv7 ids that may be forgotten in time: without operations that are PENDING, which
+ * stay as long as that takes and are limited by OUTBOX_MAX. A record of the outbox that belongs to
+ * no such id counts, too, so at most OUTBOX_MAX outcomes are kept above the policy's limit. */
+uint64_t applier_outcomes_kept(const struct applier *applier);
 
 /* Where a mutation says who, which and with what right. NULL where a method has none. */
 struct envelope {

@@ -5,6 +5,7 @@
 #include "idl/method.h"
 #include "node/core/apply/apply.h"
 #include "node/core/apply/apply_internal.h"
+#include "node/core/apply/outcome_share.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/canonical_order.h"
 #include "node/core/codec/text_rule.h"
@@ -119,22 +120,31 @@ static err prepare_authority(struct preparation *p)
     return e == ERR_OK ? receipt_check(p->arena, p->refusal, p->handler, &p->op) : e;
 }
 
+uint64_t applier_outcomes_kept(const struct applier *applier)
+{
+    const struct meta *meta = &applier->meta;
+    uint64_t pending = meta->apply_version >= SHARE_APPLY_VERSION ? meta->outbox_open : 0;
+
+    return meta->operation_count > pending ? meta->operation_count - pending : 0;
+}
+
 /* More outcomes are kept than the policy allows, and none is old enough to forget. */
 static err check_room(struct preparation *p)
 {
+    uint64_t kept = applier_outcomes_kept(p->applier);
     const struct meta *meta = &p->applier->meta;
     uint64_t max = meta->policy.operations_max;
     uint64_t youngest_ms = meta->floor_ms + OPERATION_WINDOW_MS_MIN + PRUNE_SLACK_MS;
-    bool spent = meta->operation_count >= max && youngest_ms >= p->now_unix_ms;
+    bool spent = kept >= max && youngest_ms >= p->now_unix_ms;
 
-    if (!spent && meta->operation_count < max + max / 4)
+    if (!spent && kept < max + max / 4)
         return ERR_OK;
     err e = refuse(p->arena, p->refusal, CODE(THROTTLED), "",
                    "the shard keeps %" PRIu64 " outcomes, at most %" PRIu64
                    ", and none is old enough to forget",
-                   meta->operation_count, max);
+                   kept, max);
     p->refusal->limit = arena_printf(p->arena, "%" PRIu64, max);
-    p->refusal->value = arena_printf(p->arena, "%" PRIu64, meta->operation_count);
+    p->refusal->value = arena_printf(p->arena, "%" PRIu64, kept);
     p->refusal->retry_after_ms = THROTTLED_RETRY_MS;
     return e;
 }

@@ -236,7 +236,8 @@ static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_requ
 {
     const struct meta *meta = &applier->meta;
     const struct policy *policy = &meta->policy;
-    bool crowded = meta->operation_count > policy->operations_max;
+    uint64_t kept = applier_outcomes_kept(applier);
+    bool crowded = kept > policy->operations_max;
     uint64_t window_ms = crowded ? OPERATION_WINDOW_MS_MIN : policy->operation_window_ms;
     bool by_pages =
         meta->apply_version >= FLOOR_APPLY_VERSION && applier->version_max >= FLOOR_APPLY_VERSION;
@@ -244,6 +245,9 @@ static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_requ
 
     if (unix_ms < applier->prune_next_ms && !crowded)
         return false;
+    if (applier->prune_in_vain && !by_pages &&
+        unix_ms + PRUNE_EVERY_MS < applier->prune_next_ms + PRUNE_IN_VAIN_MS)
+        return false; /* Its floor cannot pass what is PENDING, however crowded the shard is. */
     if (unix_ms <= window_ms || meta->operation_count == 0)
         return false;
     if (by_pages)
@@ -258,7 +262,7 @@ static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_requ
     applier->prune_after = after;
     bool due =
         page_due(applier, row_key_slice(&applier->prune_after), unix_ms - window_ms, ret_prune);
-    uint64_t excess = meta->operation_count - policy->operations_max;
+    uint64_t excess = kept - policy->operations_max;
     if (due && crowded && excess < PRUNE_ROWS_MAX)
         ret_prune->rows_max = (uint32_t)excess;
     applier->prune_after.size = 0; /* Its bytes stand in the request. */

@@ -95,7 +95,8 @@ static err refuse_context(struct document_context *context, const char *limit)
     return refuse_invalid(context->arena, context->refusal, "context", limit, "");
 }
 
-static err open_context(struct document_context *context, const char *text, struct slice *ret_token)
+err document_open_context(struct document_context *context, const char *text,
+                          struct slice *ret_token)
 {
     static const char limit[] = "the context of an earlier answer about this document";
     const size_t prefix = sizeof CONTEXT_PREFIX - 1;
@@ -128,7 +129,7 @@ err document_find(struct document_context *context, const struct document_name *
         return refuse_invalid(context->arena, context->refusal, "key",
                               "1 to 200 bytes of UTF-8 without control characters",
                               text_shorten(context->arena, key));
-    e = open_context(context, token, &ret_place->token);
+    e = document_open_context(context, token, &ret_place->token);
     if (e != ERR_OK)
         return e;
     CHECK(merge_key_new(slice_from_text(name->entity),

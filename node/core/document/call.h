@@ -1,11 +1,12 @@
 /*
- * call: what the methods of DocumentService share: from a request to a write or a read of one
- * mergeable replica, and from what became of it to an answer. Pure. A method's file is found by its
- * name in idl/method.h: document_put_document.c has document_put_document_method.
+ * call: what the methods of DocumentService and PresenceService share: from a request to a write or
+ * a read of one mergeable replica, and from what became of it to an answer. Pure. A method's file
+ * is found by its name in idl/method.h: document_put_document.c has document_put_document_method.
  */
 #ifndef NODE_CORE_DOCUMENT_CALL_H
 #define NODE_CORE_DOCUMENT_CALL_H
 
+#include "node/core/document/living.h"
 #include "node/core/document/rules.h"
 #include "node/core/document/value.h"
 #include "node/core/handler/refusal.h"
@@ -22,8 +23,9 @@ struct document_context {
     struct arena *arena;
     const struct document_rules *rules;
     struct merge_replica *replica;
-    uint64_t now_ms; /* The wall clock. */
-    bool full;       /* The shard's documents fill their share of memory: none may be added. */
+    const struct living *living; /* NULL: all game servers live. */
+    uint64_t now_ms;             /* The wall clock. */
+    bool full; /* The shard's documents fill their share of memory: none may be added. */
     /* The entity is erased, and may be brought back: reads show nothing of it, and nothing is
      * written. */
     bool erased;
@@ -70,6 +72,9 @@ const void *document_unpack(struct document_context *context,
 /* INVALID_ARGUMENT, NOT_FOUND. */
 NODISCARD err document_find_rule(struct document_context *context, const char *entity,
                                  const char *collection, const struct document_rule **ret_rule);
+/* What a caller has seen; empty: nothing. In the arena. INVALID_ARGUMENT. */
+NODISCARD err document_open_context(struct document_context *context, const char *text,
+                                    struct slice *ret_token);
 NODISCARD err document_find(struct document_context *context, const struct document_name *name,
                             const char *token, struct document_place *ret_place);
 

@@ -13,10 +13,10 @@
 #include "holdfast/internal/v1/definition.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/document/fixture.h"
 #include "node/core/document/methods.h"
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/rounds.h"
-#include "runtime/base/hash.h"
 
 #define NOW_MS 1700000000000ull
 #define OP     "018bcfe5-6800-7000-8000-00000000000"
@@ -30,14 +30,6 @@ struct fixture {
     struct document_begun begun;
     Holdfast__V1__GetDocumentResponse *got;
 };
-
-static void sign(void *user, struct slice message, uint8_t ret_mac[MERGE_TOKEN_MAC_BYTES])
-{
-    struct hash128 hash = hash_u128(message);
-
-    (void)user;
-    memcpy(ret_mac, hash.bytes, MERGE_TOKEN_MAC_BYTES);
-}
 
 static void define(struct fixture *f, uint64_t number, const char *name,
                    Holdfast__V1__DocumentPolicy policy, uint32_t bytes_max)
@@ -58,33 +50,13 @@ static void define(struct fixture *f, uint64_t number, const char *name,
     assert_int_equal(document_rules_take(&f->rules, arena_pack(&f->arena, &version.base)), ERR_OK);
 }
 
-static struct merge_replica *make_member(uint64_t member)
-{
-    const struct merge_options options = { .shard = 1,
-                                           .generation = 1,
-                                           .member = member,
-                                           .boot = 1,
-                                           .random = member * 77 + 1,
-                                           .index_dots_max = 1000,
-                                           .chunk_records_max = 16,
-                                           .closed_max = 16,
-                                           .op_window_ms = 900000,
-                                           .mac = { .sign = sign } };
-    const struct merge_members members = { .membership = {
-                                               .config = 1, .count = 2, .members = { 1, 2 } } };
-    struct merge_replica *replica = merge_new(&options);
-
-    assert_int_equal(merge_start(replica, &members, true), ERR_OK);
-    return replica;
-}
-
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
 
     f->now_ms = NOW_MS;
     for (uint64_t i = 0; i < 2; i++)
-        f->replicas[i] = make_member(i + 1);
+        f->replicas[i] = fixture_member(i + 1);
     define(f, 1, "prefs", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_LAST_WRITE, 0);
     define(f, 2, "settings", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_MERGE, 100);
     define(f, 3, "tags", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_SET, 0);
@@ -213,25 +185,6 @@ static err step(struct fixture *f, const char *collection, struct step said)
     return call(f, 0, METHOD_UPDATE_DOCUMENT, &request.base);
 }
 
-/* What each has for the other arrives, and what that brings about. */
-static void exchange(struct fixture *f)
-{
-    for (int round = 0; round < 6; round++) {
-        struct merge_replica *from = f->replicas[round % 2], *to = f->replicas[(round + 1) % 2];
-        struct merge_out out = from->out;
-
-        from->out = (struct merge_out){ 0 };
-        merge_durable(from, from->log_end);
-        for (uint32_t i = 0; i < out.message_count; i++)
-            assert_int_equal(merge_receive(to, f->now_ms, buf_slice(&out.messages[i].bytes)),
-                             ERR_OK);
-        merge_out_clear(&out);
-        free(out.messages);
-        free(out.done);
-        buf_deinit(&out.log);
-    }
-}
-
 static void refused(struct fixture *f, err e, Holdfast__V1__ErrorCode code, const char *field)
 {
     assert_int_not_equal(e, ERR_OK);
@@ -270,7 +223,7 @@ writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both(void
     assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"left\"", NULL, 0, NULL }), ERR_OK);
     f->now_ms++;
     assert_int_equal(put(f, 1, &(struct put){ "rooms", "\"right\"", NULL, 0, OP "8" }), ERR_OK);
-    exchange(f);
+    fixture_exchange(f->replicas, f->now_ms);
     for (int member = 0; member < 2; member++) {
         const Holdfast__V1__Document *document = get(f, member, "rooms", "");
         assert_int_equal(document->n_siblings, 2);
@@ -279,7 +232,7 @@ writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both(void
     }
     const char *context = f->got->context;
     assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"both\"", context, 0, NULL }), ERR_OK);
-    exchange(f);
+    fixture_exchange(f->replicas, f->now_ms);
     shows(f, 1, "rooms", "\"both\"");
     assert_int_equal(f->got->document->n_siblings, 0);
 }
@@ -290,11 +243,11 @@ static void leaves_of_both_sides_stand(void **state)
 
     assert_int_equal(
         put(f, 0, &(struct put){ "settings", "{\"a\":{\"x\":1,\"y\":2}}", NULL, 0, NULL }), ERR_OK);
-    exchange(f);
+    fixture_exchange(f->replicas, f->now_ms);
     assert_int_equal(merge(f, "settings", "{\"a\":{\"x\":7,\"y\":null},\"b/c\":true}"), ERR_OK);
     shows(f, 0, "settings", "{\"a\":{\"x\":7},\"b/c\":true}");
     assert_int_equal(put(f, 1, &(struct put){ "settings", "{\"z\":0}", NULL, 0, NULL }), ERR_OK);
-    exchange(f);
+    fixture_exchange(f->replicas, f->now_ms);
     shows(f, 0, "settings", "{\"a\":{\"x\":7},\"b/c\":true,\"z\":0}");
     shows(f, 1, "settings", "{\"a\":{\"x\":7},\"b/c\":true,\"z\":0}");
     assert_int_equal(
@@ -358,7 +311,7 @@ static void a_context_is_of_its_document_and_of_the_cluster(void **state)
     /* The other one has not heard of it. */
     assert_null(get(f, 1, "prefs", context));
     assert_int_equal(f->refusal.code, CODE(UNAVAILABLE));
-    exchange(f);
+    fixture_exchange(f->replicas, f->now_ms);
     assert_non_null(get(f, 1, "prefs", context));
     assert_null(get(f, 1, "tags", context));
     assert_int_equal(f->refusal.code, CODE(INVALID_ARGUMENT));

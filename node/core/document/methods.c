@@ -4,7 +4,8 @@
 
 extern const struct document_method document_put_document_method, document_get_document_method,
     document_delete_document_method, document_update_document_method,
-    document_list_documents_method;
+    document_list_documents_method, presence_set_presence_method, presence_clear_presence_method,
+    presence_get_presence_method;
 
 const struct document_method *document_method_find(uint32_t method)
 {
@@ -19,6 +20,12 @@ const struct document_method *document_method_find(uint32_t method)
         return &document_update_document_method;
     case METHOD_LIST_DOCUMENTS:
         return &document_list_documents_method;
+    case METHOD_SET_PRESENCE:
+        return &presence_set_presence_method;
+    case METHOD_CLEAR_PRESENCE:
+        return &presence_clear_presence_method;
+    case METHOD_GET_PRESENCE:
+        return &presence_get_presence_method;
     default:
         return NULL;
     }

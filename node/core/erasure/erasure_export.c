@@ -27,12 +27,15 @@ struct page {
 
 /* ---- one row ---- */
 
-/* The name that the definition of that number has; "": it was deleted. ERR_NEED. */
+/* The name that the definition of that number has; "": it was deleted, or the number is 0, which is
+ * no definition's. ERR_NEED. */
 static err name_of(struct read_context *context, uint64_t number, char **ret_name)
 {
     struct slice value = { 0 };
     struct row_key key;
 
+    if (number == 0)
+        return ERR_OK;
     row_key_definition(&key, number);
     enum state_found found = row_find(context->state, &key, context->need, &value);
     if (found == STATE_MISSING)

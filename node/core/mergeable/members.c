@@ -146,22 +146,29 @@ uint64_t merge_ready_config(const struct merge_replica *replica)
     return have >= m->count / 2 + 1 ? m->config : 0;
 }
 
+bool merge_member_is_ready(const struct merge_replica *replica, uint64_t member)
+{
+    uint64_t config = replica->members.membership.config;
+
+    if (member == replica->options.member)
+        return merge_ready_config(replica) == config;
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct merge_peer *peer = &replica->peers[i];
+
+        if (peer->member == member)
+            return peer->reported && !peer->syncing && peer->ready_config == config;
+    }
+    return false;
+}
+
 bool merge_may_leave(const struct merge_replica *replica)
 {
     const struct membership *m = &replica->members.membership;
     uint32_t ready = 0;
 
-    if (m->new_count == 0)
-        return false;
-    if (is_in(m->new_members, m->new_count, replica->options.member))
-        ready += merge_ready_config(replica) == m->config;
-    for (uint32_t i = 0; i < replica->peer_count; i++) {
-        const struct merge_peer *peer = &replica->peers[i];
-
-        ready += is_in(m->new_members, m->new_count, peer->member) && peer->reported &&
-                 !peer->syncing && peer->ready_config == m->config;
-    }
-    return ready == m->new_count;
+    for (uint32_t i = 0; i < m->new_count; i++)
+        ready += merge_member_is_ready(replica, m->new_members[i]);
+    return m->new_count > 0 && ready == m->new_count;
 }
 
 bool merge_may_delete(const struct merge_replica *replica)

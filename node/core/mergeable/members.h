@@ -22,6 +22,9 @@ void merge_sync_announce(struct merge_replica *replica);
 
 /* The configuration for which this replica has what a majority of the old members had; 0: none. */
 uint64_t merge_ready_config(const struct merge_replica *replica);
+/* In a joint configuration: that new member, which this replica may be, has said that it is ready.
+ */
+bool merge_member_is_ready(const struct merge_replica *replica, uint64_t member);
 /* In a joint configuration: every new member is ready, so the old ones may be left. */
 bool merge_may_leave(const struct merge_replica *replica);
 /* This replica was removed and a member has on disk all that it holds: it may delete (DEPART). */

@@ -122,7 +122,9 @@ static bool is_done(const struct merge_replica *replica, const struct merge_pend
 /* A majority's read repairs: what it merged is stored here, and spreads from here. */
 static void answer(struct merge_replica *replica, struct merge_pending *pending)
 {
-    struct merge_done done = { .ticket = pending->ticket, .replicas = held_by(pending) + 1 };
+    bool on_disk = pending->is_read || pending->durability != MERGE_MEMORY;
+    struct merge_done done = { .ticket = pending->ticket,
+                               .replicas = on_disk ? held_by(pending) + 1 : 0 };
 
     if (pending->is_read) {
         struct merge_incoming incoming = { .key = pending->key, .record = &pending->merged };

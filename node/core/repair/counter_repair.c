@@ -10,7 +10,10 @@ static err drop_added(struct apply_context *context, struct slice key,
 {
     struct favorites_row own;
 
-    err e = favorites_find(context->state, of, context->need, &own);
+    err e = edge_repair_waits(context, repair);
+    if (e != ERR_OK || repair->wants != NULL)
+        return e;
+    e = favorites_find(context->state, of, context->need, &own);
     if (e == ERR_NEED)
         return e;
     if (e == ERR_OK && own.edges > 0) {

@@ -80,8 +80,10 @@ static err make_edge(struct making *m)
     }
     if (e != ERR_OK)
         return e;
-    if (!row.favorited)
-        return drop(m);
+    if (!row.favorited) {
+        e = edge_repair_waits(m->context, m->repair);
+        return e != ERR_OK || m->repair->wants != NULL ? e : drop(m);
+    }
     e = listed_ver(m, row.at_ms, &row.ver);
     if (e != ERR_OK)
         return e;

@@ -250,5 +250,5 @@ bool deliveries_answer(struct deliveries *d, uint64_t call, const struct shard_r
 
 const struct pulls *deliveries_pulls(const struct deliveries *d)
 {
-    return d->pulls;
+    return d != NULL ? d->pulls : NULL;
 }

@@ -39,7 +39,7 @@ void deliveries_send(struct deliveries *deliveries, uint32_t from,
 /* worker_ops.answer: false when the call is none of these. */
 bool deliveries_answer(struct deliveries *deliveries, uint64_t call,
                        const struct shard_reply *reply, struct slice body);
-/* What the pulls did. */
+/* What the pulls did; of NULL, NULL. */
 const struct pulls *deliveries_pulls(const struct deliveries *deliveries);
 
 #endif

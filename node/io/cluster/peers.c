@@ -273,11 +273,9 @@ void peers_send_document(struct peers *peers, uint64_t replica, struct slice byt
         send_frame(peers, link, &frame);
 }
 
-bool peers_takes_documents(struct peers *peers, uint64_t replica)
+bool peers_may_take_documents(struct peers *peers, uint64_t replica)
 {
-    const struct link *link = link_to(peers, replica);
-
-    return link == NULL || !link_is_ready(link) || find(peers, replica)->takes_documents;
+    return peers_link(peers, replica) == NULL || find(peers, replica)->takes_documents;
 }
 
 struct link *peers_link(struct peers *peers, uint64_t replica)

@@ -49,8 +49,8 @@ void peers_send_encoded(struct peers *peers, uint64_t replica, struct slice byte
 /* A message of the mergeable class; dropped likewise, and where the replica's program knows none.
  */
 void peers_send_document(struct peers *peers, uint64_t replica, struct slice bytes);
-/* False: it is linked, and its program knows no documents. */
-bool peers_takes_documents(struct peers *peers, uint64_t replica);
+/* False: it is reachable, and its program knows no documents. */
+bool peers_may_take_documents(struct peers *peers, uint64_t replica);
 /* For calls to a replica, by the calls object given. NULL: not reachable now. */
 struct link *peers_link(struct peers *peers, uint64_t replica);
 /* How a replica seems from here, in milliseconds; zeros when it is well. One that was never met is

@@ -13,6 +13,7 @@
 #ifndef NODE_IO_MERGEABLE_MERGERS_H
 #define NODE_IO_MERGEABLE_MERGERS_H
 
+#include "node/core/document/living.h"
 #include "node/core/document/rules.h"
 #include "node/core/replication/rep.h"
 #include "node/core/shard/shard.h"
@@ -35,12 +36,14 @@ struct mergers_options {
     uint64_t self;             /* This replica's id. */
     uint64_t boot;             /* Rises with each start. */
     uint32_t shard_count;
+    const struct living *living; /* Whose players are shown. Borrowed; NULL: everyone's. */
     /* To a member; lost if it is not reachable, or runs a program that knows no documents.
      * Borrowed. */
     void (*send)(void *user, uint64_t replica, struct slice message);
-    /* Whether the member runs a program that knows documents, or is not known to run another one.
-     * NULL: all do. */
-    bool (*takes_documents)(void *user, uint64_t replica);
+    /* False: the member's program is known to know no documents. Borrowed; NULL: all may. */
+    bool (*takes)(void *user, uint64_t replica);
+    /* A change of members waits no longer for documents. */
+    uint64_t leave_wait_ms;
     /* Ends a call. */
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
     void *user;
@@ -76,10 +79,10 @@ struct mergers_request {
 NODISCARD err mergers_call(struct mergers *mergers, const struct mergers_request *request);
 void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call);
 
-/* In a joint phase: some member that is to be one has not yet what a majority of the old ones has,
- * so the old ones must not be left. False after 60 s at most, for members of an earlier version at
- * once, and for shards without documents. Logged when it begins, and when it was in vain. */
-bool mergers_move_waits(struct mergers *mergers, uint32_t shard);
+/* In a joint phase of the shard: how many new members may lack documents that a majority of the old
+ * ones had; LEAVE waits for them. 0: it waits for none, since there are no documents here, those
+ * members' programs know none, or options.leave_wait_ms are over. */
+uint32_t mergers_lacking(struct mergers *mergers, uint32_t shard);
 
 struct mergers_stats {
     uint32_t replicas, syncing;
@@ -92,6 +95,7 @@ struct mergers_stats {
     uint64_t repair_bytes;     /* Taken in by anti-entropy. */
     uint64_t messages_dropped; /* Too much waited. */
     uint64_t calls, disk_writes, disk_bytes, disk_ns;
+    uint32_t servers;   /* Game servers that are known to live. */
     uint32_t departing; /* Removed members that have not said that they hold nothing. */
 };
 void mergers_stats_get(const struct mergers *mergers, struct mergers_stats *ret_stats);

@@ -49,6 +49,9 @@ struct merger {
     struct rep_record record;
     struct merge_members members;              /* As the replica was told; on disk, too. */
     uint64_t given_up_ms[MERGE_DEPARTING_MAX]; /* By place in departing: when it is forgotten. */
+    uint64_t joint_config;                     /* Whose LEAVE was asked for last; 0: none. */
+    uint64_t joint_ms;                         /* Since when. */
+    bool joint_over;                           /* It was waited for long enough. */
     uint64_t boot;
     uint64_t log_base; /* The number of the record before this process's first. */
     uint64_t taken;    /* Records of it that were handed to a batch. */
@@ -69,9 +72,10 @@ struct merger {
     struct merge_key *swept; /* The sweep has come up to here. */
     uint64_t erased_stamp;   /* Of the last erasure that the replica was told of. */
     bool erasures_full;      /* It takes no more of them, which was logged. */
-    uint64_t move_config;    /* Of the joint record that was asked about, */
-    uint64_t move_since_ms;  /* since when, */
-    enum { MOVE_SEEN, MOVE_WAITS, MOVE_OVER } move; /* and what was said of it. */
+    /* As above, of the presence of dead servers: when it is through, those that had ended by
+     * `mourning` have no part left. */
+    struct merge_key *swept_dead;
+    uint64_t mourned, mourning;
 };
 
 struct disk_part {

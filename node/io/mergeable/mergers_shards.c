@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/document/presence.h"
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/members.h"
 #include "node/core/mergeable/message.h"
@@ -16,6 +17,7 @@
 #define CHECKPOINT_MS    30000u
 #define CHECKPOINT_BYTES (4u * 1024u * 1024u)
 #define SWEEPS_MAX       16u
+#define SWEEPS_DEAD_MAX  128u
 #define DEPARTING_MS_MAX (24u * 60u * 60u * 1000u)
 /* A message of the shell, above all kinds of the core's: u8 this, u32 shard. */
 #define DEPARTED 0xd0u
@@ -227,6 +229,7 @@ static void end(struct mergers *mergers, uint32_t shard)
     mergers_call_drop_all(merger);
     mclock_deinit(&merger->mark);
     merge_key_unref(merger->swept);
+    merge_key_unref(merger->swept_dead);
     for (uint32_t i = 0; i < merger->held_count; i++)
         buf_deinit(&merger->held[i].bytes);
     free(merger->held);
@@ -348,6 +351,37 @@ static void sweep(struct mergers *mergers, uint32_t shard)
     }
 }
 
+/* The presence that servers left behind when they ended is not shown; it goes like what expired. */
+static void sweep_dead(struct mergers *mergers, uint32_t shard)
+{
+    struct merger *merger = &mergers->shards[shard];
+    uint64_t ended = mergers->options.living != NULL ? mergers->options.living->ended : 0;
+    struct refusal refusal;
+
+    if (merger->mourned == ended)
+        return;
+    if (merger->swept_dead == NULL)
+        merger->mourning = ended;
+    for (uint32_t i = 0; i < SWEEPS_DEAD_MAX; i++) {
+        struct merge_key *key = NULL;
+
+        arena_reset(&mergers->arena);
+        struct document_context context =
+            mergers_context(mergers, shard, (struct slice){ 0 }, &refusal);
+        err e = presence_sweep(&context, merger->swept_dead, &key);
+
+        if (e != ERR_OK && e != ERR_NOT_FOUND)
+            return;
+        merge_key_unref(merger->swept_dead);
+        merger->swept_dead = key;
+        mergers_drain(mergers, shard);
+        if (e == ERR_NOT_FOUND) {
+            merger->mourned = merger->mourning;
+            return;
+        }
+    }
+}
+
 static void give_departing_up(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
 {
     struct merger *merger = &mergers->shards[shard];
@@ -381,8 +415,10 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
         return;
     mergers_look(merger, now_ms);
     give_departing_up(mergers, shard, now_ms);
-    if (merger->record.owner == mergers->options.self)
+    if (merger->record.owner == mergers->options.self) {
         sweep(mergers, shard);
+        sweep_dead(mergers, shard);
+    }
     if (!mergers_is_member(mergers, shard) && merge_may_delete(merger->replica)) {
         log_event(mergers->options.log, LOG_INFO, "documents.departed", LOG_N("shard", shard));
         mergers_disk_drop(mergers, shard);
@@ -493,6 +529,8 @@ void mergers_stats_get(const struct mergers *mergers, struct mergers_stats *ret_
         if (merger->apart_since_ms != 0 && now_ms - merger->apart_since_ms > stats.apart_ms)
             stats.apart_ms = now_ms - merger->apart_since_ms;
     }
+    if (mergers->options.living != NULL)
+        stats.servers = living_count(mergers->options.living);
     if (mergers->db != NULL)
         merge_db_stats_get(mergers->db, &disk);
     stats.disk_writes = disk.writes;

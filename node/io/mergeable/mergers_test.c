@@ -15,6 +15,7 @@
 
 #include "holdfast/internal/v1/definition.pb-c.h"
 #include "holdfast/v1/document.pb-c.h"
+#include "holdfast/v1/presence.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "node/io/mergeable/mergers.h"
@@ -25,6 +26,7 @@
 #define MEMBERS     4u /* Three of a shard, and one that takes a place. */
 #define SHARD       1u
 #define PATIENCE_MS 20000u
+#define WRITES_MS   10000u
 
 struct world;
 
@@ -55,10 +57,12 @@ struct world {
     struct member members[MEMBERS];
     struct message *first, **last; /* On their way. */
     struct loop_hook hook;
-    uint64_t cut;        /* Whom no message reaches, and none leaves. */
-    uint64_t knows_none; /* Runs a program that knows no documents. */
+    uint64_t old; /* Whose program knows no documents. */
+    uint64_t cut; /* Whom no message reaches, and none leaves. */
     uint64_t boot;
+    uint64_t leave_wait_ms;
     uint64_t ops;
+    struct living living; /* All members know the same game servers. */
     struct rep_record record;
     struct answered answered;
 };
@@ -89,11 +93,6 @@ static void on_send(void *user, uint64_t replica, struct slice bytes)
     loop_hook_arm(&w->hook);
 }
 
-static bool on_takes_documents(void *user, uint64_t replica)
-{
-    return replica != ((struct member *)user)->world->knows_none;
-}
-
 static void deliver(void *user)
 {
     struct world *w = user;
@@ -115,6 +114,11 @@ static void deliver(void *user)
 }
 
 /* ---- members ---- */
+
+static bool on_takes(void *user, uint64_t replica)
+{
+    return ((struct member *)user)->world->old != replica;
+}
 
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
@@ -159,8 +163,10 @@ static void start(struct world *w, uint32_t place)
                                                .self = member->id,
                                                .boot = ++w->boot,
                                                .shard_count = 3,
+                                               .living = &w->living,
                                                .send = on_send,
-                                               .takes_documents = on_takes_documents,
+                                               .takes = on_takes,
+                                               .leave_wait_ms = w->leave_wait_ms,
                                                .answer = on_answer,
                                                .user = member },
                     &member->mergers, text) != ERR_OK)
@@ -192,6 +198,7 @@ static int setup(void **state)
     assert_int_equal(loop_new(&w->loop), ERR_OK);
     test_directory_make("mergers", w->directory);
     w->last = &w->first;
+    w->leave_wait_ms = 3 * PATIENCE_MS;
     loop_hook_init(&w->hook, w->loop, deliver, w);
     w->record = (struct rep_record){
         .generation = 1,
@@ -224,6 +231,7 @@ static int teardown(void **state)
     loop_free(w->loop);
     test_directory_remove(w->directory);
     buf_deinit(&w->answered.body);
+    living_deinit(&w->living);
     free(w);
     return 0;
 }
@@ -334,7 +342,70 @@ static void erased(struct world *w, uint32_t place, uint64_t number, bool hides,
     erasures_set(w->members[place].erasures, SHARD, &erasure);
 }
 
+static enum reply_status set_presence(struct world *w, uint32_t place, const char *player,
+                                      const char *incarnation)
+{
+    Holdfast__V1__SetPresenceRequest request = HOLDFAST__V1__SET_PRESENCE_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    request.op_id = text_lend("key:set");
+    request.connection = text_lend("game");
+    request.incarnation = text_lend(incarnation);
+    return call(w, place, METHOD_SET_PRESENCE, &request.base);
+}
+
+static bool is_online(struct world *w, uint32_t place, const char *player)
+{
+    Holdfast__V1__GetPresenceRequest request = HOLDFAST__V1__GET_PRESENCE_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    assert_int_equal(call(w, place, METHOD_GET_PRESENCE, &request.base), REPLY_OK);
+    return w->answered.body.size > 0;
+}
+
+static uint64_t presences(struct world *w, uint32_t place)
+{
+    struct mergers_stats stats;
+
+    mergers_stats_get(w->members[place].mergers, &stats);
+    return stats.records[MERGE_POLICY_MERGE];
+}
+
+static void wait_for_presences(struct world *w, uint64_t wanted)
+{
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+
+    for (uint32_t place = 0; place < 3; place++) {
+        while (presences(w, place) != wanted) {
+            if (loop_now_ms(w->loop) > end_ms)
+                fail_msg("member %u never had %u presences", place + 1, (unsigned)wanted);
+            w->answered.is_there = false;
+            (void)loop_run_until(w->loop, has_answer, w, 50);
+        }
+    }
+}
+
 /* ---- tests ---- */
+
+static void the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner(void **state)
+{
+    struct world *w = *state;
+
+    living_put(&w->living, (struct incarnation){ 1, 5 }, false);
+    living_put(&w->living, (struct incarnation){ 1, 6 }, false);
+    living_complete(&w->living);
+    assert_int_equal(set_presence(w, 1, "ada", "1-5"), REPLY_OK);
+    assert_int_equal(set_presence(w, 1, "bob", "1-6"), REPLY_OK);
+    wait_for_presences(w, 2);
+    living_remove(&w->living, (struct incarnation){ 1, 5 });
+    for (uint32_t place = 0; place < 3; place++) {
+        assert_false(is_online(w, place, "ada"));
+        assert_true(is_online(w, place, "bob"));
+    }
+    assert_int_equal(presences(w, 2), 2);
+    wait_for_presences(w, 1);
+    assert_int_equal(set_presence(w, 2, "ada", "1-5"), REPLY_REFUSED);
+}
 
 static void what_needs_no_documents_pays_nothing(void **state)
 {
@@ -505,79 +576,101 @@ static void a_member_that_is_asked_for_nothing_purges_too(void **state)
     } while (stats.record_bytes > 0 || stats.records[MERGE_POLICY_VECTOR] > 0);
 }
 
-/* Under steady writes the members are never quite equal. */
-static void members_that_follow_each_other_are_not_apart(void **state)
+/* Under steady writes the members are hardly ever equal. */
+static void members_that_follow_each_other_are_not_apart_for_long(void **state)
 {
     struct world *w = *state;
     struct mergers_stats stats = { 0 };
-    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS, before_ms = 0;
+    uint64_t begin_ms = loop_now_ms(w->loop);
     char json[24];
 
-    for (uint32_t i = 0; loop_now_ms(w->loop) < end_ms; i++) {
+    for (uint32_t i = 0; loop_now_ms(w->loop) < begin_ms + WRITES_MS; i++) {
         snprintf(json, sizeof json, "%u", i);
-        (void)put(w, 0, i % 2 == 0 ? "a" : "b", json);
-        mergers_stats_get(w->members[0].mergers, &stats);
-        if (before_ms >= 4000 && stats.apart_ms < before_ms)
-            return;
-        before_ms = stats.apart_ms;
+        (void)put(w, i % 3, i % 2 == 0 ? "a" : "b", json);
         w->answered.is_there = false;
-        (void)loop_run_until(w->loop, has_answer, w, 20);
+        (void)loop_run_until(w->loop, has_answer, w, 5);
     }
-    fail_msg("apart for %llu ms", (unsigned long long)stats.apart_ms);
+    mergers_stats_get(w->members[0].mergers, &stats);
+    assert_in_range(stats.apart_ms, 0, WRITES_MS - 2000);
 }
 
-/* The members are to be 1, 2 and 4. */
-static void begin_move(struct world *w)
+static void lacking(struct world *w, uint32_t place, uint32_t wanted)
+{
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+
+    while (mergers_lacking(w->members[place].mergers, SHARD) != wanted) {
+        if (loop_now_ms(w->loop) > end_ms)
+            fail_msg("%u lack documents, not %u", mergers_lacking(w->members[place].mergers, SHARD),
+                     wanted);
+        w->answered.is_there = false;
+        (void)loop_run_until(w->loop, has_answer, w, 50);
+    }
+}
+
+/* The fourth member is to take the place of the third one. */
+static void begin_joint(struct world *w)
 {
     w->record.membership.new_count = 3;
     memcpy(w->record.membership.new_members, (uint64_t[]){ 1, 2, 4 }, 3 * sizeof(uint64_t));
     tell_all(w);
 }
 
-static void a_move_waits_until_the_new_member_has_the_documents(void **state)
+static void old_members_are_not_left_before_a_new_one_has_their_documents(void **state)
 {
     struct world *w = *state;
-    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS;
+
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 0);
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    eventually(w, 2, "a", 1);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 0);
+    w->cut = 4;
+    begin_joint(w);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 3);
+    lacking(w, 0, 1); /* Those that stay ask each other, too. */
+    w->cut = 0;
+    lacking(w, 0, 0);
+    stop(w, 0); /* And the third one leaves: of three that had it, two are away. */
+    w->record.membership = (struct membership){ .config = w->record.membership.config,
+                                                .count = 3,
+                                                .members = { 1, 2, 4 } };
+    stop(w, 1);
+    stop(w, 2);
+    tell_all(w);
+    assert_int_equal(count(w, 3, "a", HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_ANY),
+                     1);
+}
+
+static void a_shard_without_documents_is_not_waited_for(void **state)
+{
+    struct world *w = *state;
+
+    begin_joint(w);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 0);
+}
+
+static void a_member_whose_program_knows_no_documents_is_not_waited_for(void **state)
+{
+    struct world *w = *state;
 
     assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
     eventually(w, 1, "a", 1);
-    assert_false(mergers_move_waits(w->members[0].mergers, SHARD));
-    w->cut = 4;
-    begin_move(w);
-    for (uint32_t i = 0; i < 40; i++) {
-        assert_true(mergers_move_waits(w->members[0].mergers, SHARD));
-        w->answered.is_there = false;
-        (void)loop_run_until(w->loop, has_answer, w, 50);
-    }
-    w->cut = 0;
-    while (mergers_move_waits(w->members[0].mergers, SHARD)) {
-        if (loop_now_ms(w->loop) > end_ms)
-            fail_msg("the move waits for ever");
-        w->answered.is_there = false;
-        (void)loop_run_until(w->loop, has_answer, w, 50);
-    }
-    for (uint32_t i = 0; i < 3; i++)
-        stop(w, i); /* It has them by itself. */
-    eventually(w, 3, "a", 1);
+    w->cut = w->old = 4;
+    begin_joint(w);
+    lacking(w, 0, 0);
 }
 
-static void a_move_waits_for_no_documents_where_there_are_none(void **state)
+static void a_member_that_is_away_is_not_waited_for_for_ever(void **state)
 {
     struct world *w = *state;
 
-    begin_move(w);
-    assert_false(mergers_move_waits(w->members[0].mergers, SHARD));
-}
-
-static void a_move_does_not_wait_for_a_member_that_knows_no_documents(void **state)
-{
-    struct world *w = *state;
-
+    stop(w, 0);
+    w->leave_wait_ms = 1500;
+    start(w, 0);
     assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
     w->cut = 4;
-    w->knows_none = 4;
-    begin_move(w);
-    assert_false(mergers_move_waits(w->members[0].mergers, SHARD));
+    begin_joint(w);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 3);
+    lacking(w, 0, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -585,6 +678,9 @@ static void a_move_does_not_wait_for_a_member_that_knows_no_documents(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner, setup,
+            teardown),
         TEST(what_needs_no_documents_pays_nothing),
         TEST(a_write_is_everywhere_and_survives_a_restart_of_all),
         TEST(both_sides_of_a_cut_write_and_all_come_to_be_equal),
@@ -592,11 +688,12 @@ int main(void)
         TEST(an_erased_entity_is_shown_by_no_read_and_an_undo_brings_it_back),
         TEST(what_is_purged_comes_back_from_no_sleeper_and_no_disk),
         TEST(a_member_that_is_asked_for_nothing_purges_too),
-        TEST(members_that_follow_each_other_are_not_apart),
-        TEST(a_move_waits_until_the_new_member_has_the_documents),
-        TEST(a_move_waits_for_no_documents_where_there_are_none),
-        TEST(a_move_does_not_wait_for_a_member_that_knows_no_documents),
+        TEST(members_that_follow_each_other_are_not_apart_for_long),
         TEST(a_removed_member_gives_what_it_alone_has_and_then_holds_nothing),
+        TEST(old_members_are_not_left_before_a_new_one_has_their_documents),
+        TEST(a_shard_without_documents_is_not_waited_for),
+        TEST(a_member_whose_program_knows_no_documents_is_not_waited_for),
+        TEST(a_member_that_is_away_is_not_waited_for_for_ever),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,9 +170,8 @@ static void on_peer_message(void *user, uint64_t from, struct slice bytes, const
 {
     struct node *node = user;
 
-    if (!trace_is_set(trace))
-        trace = NULL;
-    if (node->workers != NULL && workers_message(node->workers, from, bytes, trace) != ERR_OK)
+    if (node->workers != NULL &&
+        workers_message(node->workers, from, bytes, trace_is_set(trace) ? trace : NULL) != ERR_OK)
         log_event(node->log, LOG_ERROR, "peer.malformed_message", LOG_N("replica", from));
 }
 
@@ -198,6 +197,7 @@ static void on_status(void *user, struct slice request, struct buf *out)
             .certificate_expires_ms = tls_watch_expires_ms(node->tls),
             .live = registry_is_registered(node->registry),
             .generation = registry_generation(node->registry),
+            .pulls = deliveries_pulls(node->deliveries),
         },
         &(struct node_status_wanted){ .shards = shards != 0, .known = known != 0 }, out);
 }
@@ -242,7 +242,7 @@ static void on_shard(void *user, uint32_t shard, const struct rep_record *record
 
     if (node->workers == NULL || shard >= shard_views_count(node->views))
         return;
-    node_documents_record(node->documents, shard, record); /* First: see mergers_move_waits. */
+    node_documents_record(node->documents, shard, record);
     workers_record(node->workers, shard, record);
 }
 

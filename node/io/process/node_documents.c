@@ -4,15 +4,19 @@
 #include <stdlib.h>
 
 #include "node/io/cluster/document_feed.h"
+#include "node/io/cluster/server_feed.h"
 #include "node/io/report/document_metrics.h"
 #include "runtime/base/check.h"
 
-#define PATH_BYTES 4096u
+#define PATH_BYTES    4096u
+#define LEAVE_WAIT_MS 300000u
 
 struct node_documents {
     struct node_documents_options options;
     struct mergers *mergers;
     struct document_feed *feed;
+    struct living living;
+    struct server_feed *servers;
     struct document_metrics *metrics;
     char directory[PATH_BYTES];
 };
@@ -24,11 +28,11 @@ static void on_send(void *user, uint64_t replica, struct slice message)
     peers_send_document(documents->options.peers, replica, message);
 }
 
-static bool on_takes_documents(void *user, uint64_t replica)
+static bool on_takes(void *user, uint64_t replica)
 {
     const struct node_documents *documents = user;
 
-    return peers_takes_documents(documents->options.peers, replica);
+    return peers_may_take_documents(documents->options.peers, replica);
 }
 
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
@@ -70,8 +74,10 @@ static err make(struct node_documents *documents, char ret_text[MERGERS_TEXT_BYT
                                                    .self = options->self,
                                                    .boot = options->boot,
                                                    .shard_count = shard_views_count(options->views),
+                                                   .living = &documents->living,
                                                    .send = on_send,
-                                                   .takes_documents = on_takes_documents,
+                                                   .takes = on_takes,
+                                                   .leave_wait_ms = LEAVE_WAIT_MS,
                                                    .answer = on_answer,
                                                    .user = documents },
                         &documents->mergers, ret_text);
@@ -88,6 +94,13 @@ static err make(struct node_documents *documents, char ret_text[MERGERS_TEXT_BYT
                                          .secret = on_secret,
                                          .user = documents },
         &documents->feed);
+    if (e == ERR_OK)
+        e = server_feed_new(
+            &(struct server_feed_options){ .etcd = registry_etcd_use(options->registry),
+                                           .cluster = options->cluster,
+                                           .log = options->log,
+                                           .living = &documents->living },
+            &documents->servers);
     if (e != ERR_OK)
         snprintf(ret_text, MERGERS_TEXT_BYTES, "etcd: %s", err_text(e));
     return e;
@@ -120,8 +133,11 @@ void node_documents_stop(struct node_documents *documents)
     document_metrics_clear(documents->metrics);
     document_feed_free(documents->feed);
     documents->feed = NULL;
+    server_feed_free(documents->servers);
+    documents->servers = NULL;
     mergers_free(documents->mergers);
     documents->mergers = NULL;
+    living_deinit(&documents->living);
 }
 
 void node_documents_free(struct node_documents *documents)

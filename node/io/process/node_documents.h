@@ -32,7 +32,8 @@ NODISCARD err node_documents_new(const struct node_documents_options *options,
 void node_documents_stop(struct node_documents *documents);
 /* After the last scrape of metrics. NULL is allowed. */
 void node_documents_free(struct node_documents *documents);
-/* NULL is allowed, and after stop: nothing comes of it. */
+/* NULL is allowed, and after stop: nothing comes of it. Called before the strict class is told, so
+ * that an owner that knows of a joint phase answers for its documents, too. */
 void node_documents_record(struct node_documents *documents, uint32_t shard,
                            const struct rep_record *record);
 void node_documents_message(struct node_documents *documents, uint64_t from, struct slice bytes);

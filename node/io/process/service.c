@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/shard/request_shard.h"
 #include "node/io/process/asker_shares.h"
@@ -173,15 +174,26 @@ static void note_answer(struct service *service, struct open_call *open, size_t 
     asker_end(service->askers, &open->asked, size, &mark);
 }
 
-/* The coordinator goes on with a change of members once the owner tells of its joint START, which
- * it does not while documents of the shard are not where they have to be: the coordinator asks
- * again. Looked at when the answer leaves, as the shard may have been told of the joint phase
- * meanwhile. */
-static bool move_waits(const struct service *service, const struct open_call *open,
-                       const struct shard_reply *reply)
+/* What the strict class says of a shard's members, with what the mergeable class has to say. */
+static struct slice with_documents(struct service *service, uint32_t shard, struct slice body)
 {
-    return open->method == METHOD_MEMBER_STATE && reply->status == REPLY_OK &&
-           service->mergers != NULL && mergers_move_waits(service->mergers, open->shard);
+    uint32_t lacking = service->mergers != NULL ? mergers_lacking(service->mergers, shard) : 0;
+
+    if (lacking == 0)
+        return body;
+    Holdfast__Internal__V1__MemberStateResponse *told =
+        holdfast__internal__v1__member_state_response__unpack(NULL, body.size, body.data);
+    if (told == NULL)
+        return body;
+    told->documents_lacking = lacking;
+    size_t size = holdfast__internal__v1__member_state_response__get_packed_size(told);
+
+    buf_clear(&service->scratch);
+    (void)holdfast__internal__v1__member_state_response__pack(told,
+                                                              buf_reserve(&service->scratch, size));
+    service->scratch.size += size;
+    holdfast__internal__v1__member_state_response__free_unpacked(told, NULL);
+    return buf_slice(&service->scratch);
 }
 
 void service_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
@@ -193,14 +205,14 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
     /* Cancelled while the answer came from another thread. */
     if (open == NULL)
         return;
-    if (move_waits(service, open, reply))
-        body = (struct slice){ 0 };
     if (reply->status == REPLY_NOT_OWNER) {
         buf_clear(&service->scratch);
         wire_hint_encode(&(struct wire_hint){ reply->owner, reply->epoch }, &service->scratch);
         memcpy(hint_bytes, service->scratch.data, sizeof hint_bytes);
         body = (struct slice){ hint_bytes, sizeof hint_bytes };
     }
+    if (reply->status == REPLY_OK && open->method == METHOD_MEMBER_STATE)
+        body = with_documents(service, open->shard, body);
     uint64_t took_us = (loop_clock_ns() - open->begun_ns) / 1000;
     node_metrics_call(service->options.metrics, open->method, reply->status, took_us);
     open->reply.took_us = took_us < UINT32_MAX ? (uint32_t)took_us : UINT32_MAX;

@@ -36,6 +36,7 @@ static struct mergers_stats stats_of(const struct document_metrics *m)
     X(dropped,  "holdfast_node_documents_dropped_total",        counter, (double)stats.messages_dropped,   "Messages between members that were dropped since too much waited here.") \
     X(syncs,    "holdfast_node_documents_syncs_total",          counter, (double)stats.disk_writes,        "Batches of documents written and synced.") \
     X(written,  "holdfast_node_documents_written_bytes_total",  counter, (double)stats.disk_bytes,         "Bytes of these batches.") \
+    X(servers,  "holdfast_node_game_servers",                   gauge,   stats.servers,                    "Game servers that this node knows to live.") \
     X(sync_s,   "holdfast_node_documents_sync_seconds_total",   counter, (double)stats.disk_ns / 1e9,      "Time spent on these batches.")
 /* clang-format on */
 

@@ -165,6 +165,21 @@ static const char *disk_state(const struct space *space)
     return space_disk_full(space) ? "full" : "log_full";
 }
 
+static void tell_counts(const struct pulls *pulls, Holdfast__V1__ProcessStatus *ret_process)
+{
+    struct pulls_stats stats;
+
+    pulls_stats_get(pulls, &stats);
+    ret_process->_counts_different_case =
+        HOLDFAST__V1__PROCESS_STATUS___COUNTS_DIFFERENT_COUNTS_DIFFERENT;
+    ret_process->counts_different = stats.drift.different;
+    ret_process->_counts_drift_case = HOLDFAST__V1__PROCESS_STATUS___COUNTS_DRIFT_COUNTS_DRIFT;
+    ret_process->counts_drift = stats.drift.largest;
+    ret_process->_totals_behind_ms_case =
+        HOLDFAST__V1__PROCESS_STATUS___TOTALS_BEHIND_MS_TOTALS_BEHIND_MS;
+    ret_process->totals_behind_ms = stats.behind_ms;
+}
+
 static void tell_process(const struct node_status_sources *sources,
                          Holdfast__V1__ProcessStatus *ret_process)
 {
@@ -175,6 +190,8 @@ static void tell_process(const struct node_status_sources *sources,
     ret_process->version = text_lend(sources->self->version);
     ret_process->clock_ms = (int64_t)loop_wall_ms();
     ret_process->cluster_certificate_expires_ms = (int64_t)sources->certificate_expires_ms;
+    if (sources->pulls != NULL)
+        tell_counts(sources->pulls, ret_process);
     if (sources->space == NULL || space_free_bytes(sources->space) == UINT64_MAX)
         return;
     ret_process->disk_state = text_lend(disk_state(sources->space));

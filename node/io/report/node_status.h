@@ -2,6 +2,7 @@
 #ifndef NODE_IO_REPORT_NODE_STATUS_H
 #define NODE_IO_REPORT_NODE_STATUS_H
 
+#include "node/io/cluster/pulls.h"
 #include "node/io/disk/space.h"
 #include "node/io/view/shard_view.h"
 #include "runtime/cluster/cluster_record.h"
@@ -15,6 +16,7 @@ struct node_status_sources {
     uint64_t certificate_expires_ms; /* Since 1970; 0: it has none. */
     bool live;                       /* Its lease is. */
     uint64_t generation;             /* The cluster's highest that was seen. */
+    const struct pulls *pulls;
 };
 
 struct node_status_wanted {

@@ -1,6 +1,7 @@
 /* Favorite: an edge from a player to a target comes to be, or stands already. */
 #include "idl/error_code.h"
 #include "tests/sim/favorite.h"
+#include "tests/sim/share.h"
 #include "tests/sim/workload.h"
 
 static void encode(const struct sim *sim, const struct sim_op *op, struct request_parts *parts,
@@ -36,7 +37,7 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
         .edges = told->edges,
     };
 
-    (void)op;
+    share_used(c, op);
     favorite_carried_out(c, &deed);
 }
 
@@ -45,6 +46,7 @@ static void refused(const struct change *c, const struct op_model *op,
 {
     const Holdfast__V1__FavoriteRequest *request = (const void *)c->request;
 
+    share_used(c, op);
     favorite_refused(c, op, request->collection, detail);
 }
 
@@ -59,7 +61,7 @@ static void refused_now(const struct change *c, const struct op_model *op, int c
         .ver = request->ver,
     };
 
-    if (code == (int)CODE(THROTTLED))
+    if (code == (int)CODE(THROTTLED) && !share_refused(c, op))
         favorite_throttled(c, op, &deed);
 }
 

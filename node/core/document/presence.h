@@ -1,0 +1,48 @@
+/*
+ * presence: what the methods of PresenceService share. A player's presence is one record of policy
+ * `merge` beside the documents, under number 0, which no collection has; each connection is a part
+ * of it, its path the connection's name. One that lives by a game server has no end of its own:
+ * each read judges it by the servers that live (living.h). Pure.
+ */
+#ifndef NODE_CORE_DOCUMENT_PRESENCE_H
+#define NODE_CORE_DOCUMENT_PRESENCE_H
+
+#include "holdfast/v1/presence.pb-c.h"
+#include "node/core/document/call.h"
+
+#define PRESENCE_CONNECTIONS_MAX      16u
+#define PRESENCE_CONNECTION_BYTES_MAX 64u
+#define PRESENCE_STATUS_BYTES_MAX     1024u
+#define PRESENCE_TTL_MS_MIN           1000
+#define PRESENCE_TTL_MS_MAX           86400000
+
+/* What a part says; decoded in the arena. */
+struct presence_part {
+    const struct merge_cell *cell;                /* Of the record. */
+    Holdfast__V1__PresenceConnection *connection; /* NULL: it is dead. */
+    bool dead;                                    /* Its server has ended. */
+};
+struct presence_parts {
+    uint32_t count, dead;
+    struct presence_part *list; /* In the arena. */
+};
+/* What is not expired, dead ones included. A part that cannot be read counts as dead. The record
+ * has to outlive it. */
+void presence_parts_of(struct document_context *context, const struct merge_record *record,
+                       struct presence_parts *ret_parts);
+
+/* Whose presence a request is about; merge_key_unref its key. INVALID_ARGUMENT. */
+NODISCARD err presence_find(struct document_context *context, const char *player_id,
+                            const char *token, struct document_place *ret_place);
+/* INVALID_ARGUMENT: 1 to 64 of a-z, A-Z, 0-9 and "._:-". */
+NODISCARD err presence_check_connection(struct document_context *context, const char *connection);
+/* Removes a part by one more edit; false: there are MERGE_EDITS_MAX. */
+bool presence_remove(struct value_edits *edits, const struct presence_part *part);
+
+/* Of the records behind `after` (NULL: of all) the first with parts of dead servers: they go by a
+ * write. ERR_NOT_FOUND: none has. Other errors: it cannot write now. *ret_key is a reference of the
+ * caller. */
+NODISCARD err presence_sweep(struct document_context *context, const struct merge_key *after,
+                             struct merge_key **ret_key);
+
+#endif

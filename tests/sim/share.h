@@ -1,0 +1,17 @@
+/* share: a player's share of its shard's room for outcomes, said again from the operations that
+ * left one. */
+#ifndef TESTS_SIM_SHARE_H
+#define TESTS_SIM_SHARE_H
+
+#include "tests/sim/favorite_model.h"
+
+/* The entry leaves an outcome of a call that a player may make itself: there must have been room.
+ */
+void share_used(const struct change *c, const struct op_model *op);
+/* Whether the entry is refused for want of room; there must be none, and the caller is told until
+ * when. */
+bool share_refused(const struct change *c, const struct op_model *op);
+/* A purge: the player's share is empty. */
+void share_forget(const struct change *c, uint32_t player);
+
+#endif
