@@ -323,7 +323,7 @@ static void so_many_lists_are_kept(void **state)
     assert_int_equal(f->plain.fake.call_count, (TOP_LISTS_MAX + 1) * SHARDS);
 }
 
-static void get_others(struct fixture *f, unsigned count, char names[TOP_LISTS_MAX + 1][8])
+static void get_others(struct fixture *f, unsigned count, char names[TOP_LISTS_MAX + 1][16])
 {
     for (unsigned i = 0; i < count; i++) {
         snprintf(names[i], sizeof names[i], "c%u", i);
@@ -335,7 +335,7 @@ static void get_others(struct fixture *f, unsigned count, char names[TOP_LISTS_M
 static void where_too_much_is_gathered_what_was_known_is_told(void **state)
 {
     struct fixture *f = *state;
-    char names[TOP_LISTS_MAX + 1][8];
+    char names[TOP_LISTS_MAX + 1][16];
 
     (void)get(f, &(struct wish){ .window = "all", .limit = 100 });
     all_say(f, 0, 100, 1);
@@ -355,7 +355,7 @@ static void where_too_much_is_gathered_what_was_known_is_told(void **state)
 static void players_leave_lists_for_keys(void **state)
 {
     struct fixture *f = *state;
-    char names[TOP_LISTS_MAX + 1][8];
+    char names[TOP_LISTS_MAX + 1][16];
 
     (void)get(f, &(struct wish){ .window = "all", .limit = 10 });
     all_say(f, 0, 10, 1);
