@@ -128,10 +128,13 @@ class ErasureTest(ClusterTest):
             return error.code
         return None
 
+    def listed(self, player):
+        return [each["key"] for each in self.ask("DocumentService/ListDocuments", {
+            "entity": f"player:{player}", "collection": "notes"}).get("documents", [])]
+
     def notes(self, player):
         """What is told of the player's documents, by a list and by key, which say the same."""
-        listed = [each["key"] for each in self.ask("DocumentService/ListDocuments", {
-            "entity": f"player:{player}", "collection": "notes"}).get("documents", [])]
+        listed = self.listed(player)
         for key in ("a", "b"):
             answer = self.ask("DocumentService/GetDocument", {
                 "entity": f"player:{player}", "collection": "notes", "key": key, "consistency": "majority"})
@@ -147,17 +150,18 @@ class ErasureTest(ClusterTest):
         self.assertEqual(self.note("amy", "a", 3), "QUARANTINED")
         self.assertEqual(self.notes("ben"), ["a", "b"])
         self.kill_owner("amy")
-        wait_for("all shards to serve", self.cluster.all_serving)
-        self.assertEqual(self.notes("amy"), [])
+        wait_for("members to know it again", lambda: self.listed("amy") == [])  # Once they have applied their logs' ends.
         self.change("RestorePlayer", "amy")
+        wait_for("the notes to be back", lambda: self.listed("amy") == ["a", "b"])
         self.assertEqual(self.notes("amy"), ["a", "b"])
         self.change_after_restore("amy", graceMs=0)
         wait_for("it to be purged", lambda: self.state("amy") == "purged", 120)
         self.assertEqual(self.notes("amy"), [])
         self.kill_owner("amy")
-        self.assertEqual(self.notes("amy"), [])
-        self.assertIsNone(self.note("amy", "b", 4))
-        self.assertEqual(self.notes("amy"), ["b"])
+        wait_for("members to know it again", lambda: self.listed("amy") == [])
+        wait_for("all shards to serve", self.cluster.all_serving)
+        wait_for("a write of the next life", lambda: self.note("amy", "b", 4) is None)
+        wait_for("it to be all there is", lambda: self.listed("amy") == ["b"])
         self.assertEqual(self.notes("ben"), ["a", "b"])
 
     def change_after_restore(self, player, **fields):

@@ -7,6 +7,7 @@
 #define NODE_CORE_SHARD_SHARD_ERASURE_H
 
 #include "node/core/codec/op.h"
+#include "node/core/favorite/erasure_row.h"
 
 struct shard_erasure {
     uint64_t number; /* Rises with each erasure of the entity. */
@@ -18,6 +19,9 @@ struct shard_erasure {
 _Static_assert(ENTITY_BYTES_MAX <= UINT8_MAX, "its size is a byte");
 
 struct slice shard_erasure_entity(const struct shard_erasure *erasure);
+/* The row is the entity's, whose name fits. */
+void shard_erasure_tell(struct slice entity, const struct erasure_row *row,
+                        struct shard_erasure *ret_erasure);
 /* A row of TABLE_ERASURE. False: it cannot be read. */
 bool shard_erasure_decode(struct slice key, struct slice value, struct shard_erasure *ret_erasure);
 

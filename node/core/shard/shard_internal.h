@@ -205,7 +205,7 @@ bool shard_operation_told(struct shard *shard, struct call *call, struct shard_o
  * ask again. */
 bool shard_operation_waits(struct shard *shard, struct call *call, struct slice body);
 
-/* shard_erasure.c: the entry may have changed how far its entity is erased. */
+/* shard_erased.c: the entry may have changed how far its entity is erased. */
 void shard_erasure_follow(struct shard *shard, const struct outcome *outcome,
                           struct shard_out *out);
 
