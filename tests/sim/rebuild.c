@@ -302,7 +302,9 @@ void rebuild_damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, ui
     if (compared(sim, planted.shard) != 1)
         sim_fail(sim, planted.shard, "a count that was planted wrong is not found by comparing");
     mend(sim, owner, planted.shard, run_until);
-    if (sim->failure[0] == '\0' && count_now(sim, &planted) != planted.count)
+    /* A call that waited for its pace may have changed what is counted meanwhile. */
+    if (sim->failure[0] == '\0' && count_now(sim, &planted) != planted.count &&
+        compared(sim, planted.shard) != 0)
         sim_fail(sim, planted.shard, "a count that was planted wrong is not mended");
     sim->counts.rebuilds_mended++;
 }
