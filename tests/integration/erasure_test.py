@@ -152,6 +152,8 @@ class ErasureTest(ClusterTest):
         self.kill_owner("amy")
         wait_for("members to know it again", lambda: self.listed("amy") == [])  # Once they have applied their logs' ends.
         self.change("RestorePlayer", "amy")
+        wait_for("all shards to serve", self.cluster.all_serving)
+        self.cluster.wait_converged()  # Until then a member that was away may hide them.
         wait_for("the notes to be back", lambda: self.listed("amy") == ["a", "b"])
         self.assertEqual(self.notes("amy"), ["a", "b"])
         self.change_after_restore("amy", graceMs=0)
