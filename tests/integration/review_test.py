@@ -57,8 +57,8 @@ class ReviewTest(favorites_test.FavoriteCalls, ClusterTest):
         self.assertEqual(sorted(self.listed("young", collection="wary")), ["chess", "pong"])
         self.assertEqual(self.count("pong", "wary"), 1)
         waiting = self.flagged(collection="wary")
-        self.assertEqual([(each["playerId"], each["targetId"], each["reason"]) for each in waiting], [
-            ("young", "pong", "account_age"), ("young", "chess", "account_age")])
+        self.assertEqual(sorted((each["playerId"], each["targetId"], each["reason"]) for each in waiting), [
+            ("young", "chess", "account_age"), ("young", "pong", "account_age")])
         owner, _ = self.cluster.owner_of("young")
         owner.kill()
         try:
