@@ -134,7 +134,7 @@ class ComesBack(DevTest):
         self.assertTrue(all(str(self.cluster.data / "etcd.log") in line
                             for line in self.said("etcd exited with")))
         self.assertLess(len(self.cluster.process.log().splitlines()), 60, "it floods its output")
-        client.grant("meanwhile", 1)
+        wait_for("a grant meanwhile", lambda: client.grant("meanwhile", 1))
         taken.close()
         wait_for("a game server to register", lambda: client.register("after"))
         self.check_lines()
