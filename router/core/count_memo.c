@@ -199,7 +199,8 @@ static struct entry *entry_new(const struct count_name *name)
     entry->target_size = (uint32_t)name->target.size;
     entry->is_counter = name->is_counter;
     memcpy(entry->text, name->collection.data, name->collection.size);
-    memcpy(entry->text + name->collection.size, name->target.data, name->target.size);
+    if (name->target.size > 0) /* Of a life, none. */
+        memcpy(entry->text + name->collection.size, name->target.data, name->target.size);
     return entry;
 }
 

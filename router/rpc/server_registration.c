@@ -91,7 +91,7 @@ static err write_registration(struct server_task *task)
     etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&known), buf_slice(&value), 0);
     etcd_txn_get(txn, ETCD_ELSE, cluster_key_slice(&known));
     e = etcd_txn_until_definite(task->servers->etcd, txn, registration_written,
-                                &(struct etcd_wait){ time_left_ms(task), task, NULL });
+                                &(struct etcd_wait){ time_left_ms(task), task, &task->call });
     etcd_txn_free(txn);
     buf_deinit(&value);
     return e;

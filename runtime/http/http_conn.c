@@ -166,6 +166,7 @@ static void write_rest(struct http_conn *conn, struct buf *wire, size_t sent)
     struct buf empty = conn->sending;
     uv_buf_t bytes;
 
+    CHECK(!conn->writing);
     conn->sending = *wire;
     *wire = empty;
     conn->sending_left = conn->sending.size - sent + conn->clear_left;
@@ -179,6 +180,8 @@ static void write_rest(struct http_conn *conn, struct buf *wire, size_t sent)
 
 static void send_waiting(struct http_conn *conn)
 {
+    if (conn->writing) /* libuv has one write of it: the next begins when that has ended. */
+        return;
     struct buf *wire = wire_of(conn);
 
     if (conn->state == CONN_CLOSED || wire->size == 0)
