@@ -3,11 +3,11 @@
 import unittest
 
 from client import UNHELD, uuid7
-from cluster import SANITIZED, Cluster, ClusterTest, wait_for
+from cluster import Cluster, ClusterTest, wait_for
 from load import Load
 
 PLAYERS = 400
-LOG_MIB = 12 if SANITIZED else 24
+LOG_MIB = 24
 
 
 class Snapshots(ClusterTest):
