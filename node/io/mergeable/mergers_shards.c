@@ -205,6 +205,8 @@ static void start(struct mergers *mergers, uint32_t shard)
     log_event(mergers->options.log, LOG_INFO, "documents.begun", LOG_N("shard", shard),
               LOG_N("records", merger->replica->store.count),
               LOG_N("syncing", merger->replica->syncing));
+    /* Whether the others have the same it does not know before they report. */
+    merger->apart_since_ms = merger->mark_ms = loop_now_ms(mergers->options.loop);
     mergers_disk_members(mergers, shard);
     mergers_drain(mergers, shard);
     mergers_disk_checkpoint(mergers, shard); /* A voided clock needs one with a new log. */

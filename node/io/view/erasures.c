@@ -6,8 +6,13 @@
 
 #include "runtime/base/check.h"
 
-/* Of one shard. A change is never taken away: an erasure has a few, and a start one. */
+#define OVERTAKEN_MIN                                                                              \
+    64u /* So many changes that others overtook are kept, and as many as stand.                    \
+         */
+
+/* Of one shard. */
 struct list {
+    uint64_t base; /* The stamp of the first of these. */
     uint32_t count, capacity;
     struct shard_erasure *changes; /* In the order in which they came. */
     uint32_t entity_count, entity_capacity;
@@ -66,6 +71,22 @@ static uint32_t place_of(const struct list *list, struct slice entity, bool *ret
     return low;
 }
 
+/* Leaves the latest change of each entity. Who follows sees them once more. */
+static void compact(struct list *list)
+{
+    struct shard_erasure *kept = mem_zalloc((list->entity_count + 1) * sizeof *kept);
+
+    for (uint32_t i = 0; i < list->entity_count; i++) {
+        kept[i] = list->changes[list->newest[i]];
+        list->newest[i] = i;
+    }
+    free(list->changes);
+    list->changes = kept;
+    list->base += list->count;
+    list->count = list->entity_count;
+    list->capacity = list->entity_count + 1;
+}
+
 static uint32_t append(struct list *list, const struct shard_erasure *erasure)
 {
     if (list->count == list->capacity) {
@@ -104,6 +125,8 @@ void erasures_set(struct erasures *erasures, uint32_t shard, const struct shard_
     uint32_t at = place_of(list, shard_erasure_entity(erasure), &is_there);
 
     if (!is_there || is_news(&list->changes[list->newest[at]], erasure)) {
+        if (list->count >= 2 * list->entity_count + OVERTAKEN_MIN)
+            compact(list);
         if (!is_there)
             insert(list, at);
         list->newest[at] = append(list, erasure);
@@ -134,10 +157,12 @@ bool erasures_next(struct erasures *erasures, uint32_t shard, uint64_t *stamp,
 
     CHECK(shard < erasures->shard_count);
     pthread_mutex_lock(&erasures->lock);
-    bool is_there = *stamp < list->count;
+    uint64_t at = *stamp > list->base ? *stamp - list->base : 0;
+    bool is_there = at < list->count;
 
     if (is_there)
-        *ret_erasure = list->changes[(*stamp)++];
+        *ret_erasure = list->changes[at];
+    *stamp = list->base + at + is_there;
     pthread_mutex_unlock(&erasures->lock);
     return is_there;
 }

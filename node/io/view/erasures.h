@@ -20,7 +20,8 @@ void erasures_set(struct erasures *erasures, uint32_t shard, const struct shard_
 bool erasures_find(struct erasures *erasures, uint32_t shard, struct slice entity,
                    struct shard_erasure *ret_erasure);
 /* Any thread: the first change of the shard that is later than `*stamp`, which becomes its own.
- * Begin with 0. False: there is none. */
+ * Begin with 0. False: there is none. Changes that others overtook may be left out, and one may be
+ * met again: what is kept grows with the entities, not with how often they are erased. */
 bool erasures_next(struct erasures *erasures, uint32_t shard, uint64_t *stamp,
                    struct shard_erasure *ret_erasure);
 

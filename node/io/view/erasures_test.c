@@ -69,11 +69,42 @@ static void a_walk_meets_each_change_once_and_none_that_is_no_news(void **state)
     erasures_free(erasures);
 }
 
+static void what_is_kept_does_not_grow_with_changes_of_one_entity(void **state)
+{
+    struct erasures *erasures = erasures_new(1);
+    struct shard_erasure found;
+    uint64_t early = 0, late = 0;
+    uint32_t met = 0;
+
+    (void)state;
+    const struct shard_erasure other = made("player:b", 1, true, false);
+    erasures_set(erasures, 0, &other);
+    assert_true(erasures_next(erasures, 0, &early, &found));
+    for (uint32_t i = 1; i <= 10000; i++) {
+        const struct shard_erasure one = made("player:a", i, i % 2 == 0, false);
+        erasures_set(erasures, 0, &one);
+        assert_true(erasures_next(erasures, 0, &late, &found));
+        while (erasures_next(erasures, 0, &late, &found))
+            continue;
+    }
+    while (erasures_next(erasures, 0, &early, &found)) {
+        met++;
+        assert_true(found.number == 1 || found.number > 9000);
+    }
+    assert_in_range(met, 1, 100);
+    assert_true(erasures_find(erasures, 0, slice_from_text("player:a"), &found));
+    assert_int_equal(found.number, 10000);
+    assert_false(erasures_next(erasures, 0, &early, &found));
+    assert_false(erasures_next(erasures, 0, &late, &found));
+    erasures_free(erasures);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_latest_of_each_entity_is_found_whatever_came_in_between),
         cmocka_unit_test(a_walk_meets_each_change_once_and_none_that_is_no_news),
+        cmocka_unit_test(what_is_kept_does_not_grow_with_changes_of_one_entity),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
