@@ -111,11 +111,14 @@ void session_secrets_init(struct session_secrets *secrets, const char *cluster,
 static struct slice take_part(struct slice *rest)
 {
     const uint8_t *dash = rest->size > 0 ? memchr(rest->data, '-', rest->size) : NULL;
-    size_t size = dash != NULL ? (size_t)(dash - rest->data) : rest->size;
-    struct slice part = { rest->data, size };
+    struct slice part = *rest;
 
-    rest->data += dash != NULL ? size + 1 : size;
-    rest->size -= dash != NULL ? size + 1 : size;
+    if (dash == NULL) {
+        *rest = (struct slice){ NULL, 0 };
+        return part;
+    }
+    part.size = (size_t)(dash - rest->data);
+    *rest = (struct slice){ dash + 1, rest->size - part.size - 1 };
     return part;
 }
 

@@ -103,6 +103,7 @@ static void what_is_no_token_is_refused(void **state)
         assert_int_equal(session_token_parse(slice_from_text(bad[i]), &token), ERR_INVALID);
         assert_int_equal(token.fence, 99);
     }
+    assert_int_equal(session_token_parse((struct slice){ NULL, 0 }, &token), ERR_INVALID);
     assert_int_equal(session_token_parse(slice_from_text("1-2-3"), &token), ERR_OK);
     assert_int_equal(token.mac.size, 0);
     /* A MAC may have dashes, at its ends too. */
