@@ -22,21 +22,20 @@ static uint32_t dot_count(const struct merge_incoming *incoming)
     return incoming->dot_count + incoming->record->count + incoming->record->recent.count;
 }
 
-/* Whether the clock takes all the dots, together. */
+/* Whether the clock can name the actors of all the dots, together. */
 static bool dots_fit(const struct merge_replica *replica, const struct merge_incoming *incoming)
 {
     struct causal fresh = { 0 };
-    bool fit = true;
 
-    for (uint32_t i = 0; fit && i < dot_count(incoming); i++) {
+    for (uint32_t i = 0; i < dot_count(incoming); i++) {
         struct merge_dot dot = dot_at(incoming, i);
 
-        fit = mclock_has_room(&replica->clock, dot);
         if (merge_actor_era(dot.actor) >= replica->clock.era &&
             mclock_find(&replica->clock, dot.actor) == NULL)
             causal_raise(&fresh, dot.actor, 1);
     }
-    fit = fit && replica->clock.count + fresh.count <= MCLOCK_ACTORS_MAX;
+    bool fit = replica->clock.count + fresh.count <= MCLOCK_ACTORS_MAX;
+
     causal_deinit(&fresh);
     return fit;
 }
@@ -62,12 +61,13 @@ static err check_fits(const struct merge_replica *replica, const struct merge_in
     return actors <= MCLOCK_ACTORS_MAX ? ERR_OK : ERR_FULL;
 }
 
-static void take_dot(struct merge_replica *replica, struct merge_dot dot, struct merge_key *key)
+void merge_take_dot(struct merge_replica *replica, struct merge_dot dot, struct merge_key *key)
 {
     if (mclock_holds(&replica->clock, dot))
         return;
-    CHECK(mclock_add(&replica->clock, dot) == ERR_OK); /* dots_fit has looked. */
-    if (mclock_holds(&replica->clock, dot))
+    if (mclock_add(&replica->clock, dot) != ERR_OK)
+        replica->dots_above = true;
+    else if (mclock_holds(&replica->clock, dot))
         dot_index_add(&replica->index, dot, key);
 }
 
@@ -92,7 +92,7 @@ static void take_dots(struct merge_replica *replica, const struct merge_incoming
     const struct merge_record *record = incoming->record;
 
     for (uint32_t i = 0; i < dot_count(incoming); i++)
-        take_dot(replica, dot_at(incoming, i), incoming->key);
+        merge_take_dot(replica, dot_at(incoming, i), incoming->key);
     for (uint32_t i = 0; i < record->count; i++)
         if (replica->hlc < record->cells[i]->hlc)
             replica->hlc = record->cells[i]->hlc;

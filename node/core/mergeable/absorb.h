@@ -9,11 +9,14 @@
 #include "node/core/mergeable/replica.h"
 
 /* Merges it in and takes its dots, and those of its cells, into clock and index. ERR_FULL: a limit
- * of clock, context or erasures; ERR_INVALID: another policy; nothing is changed by either. */
+ * of actors, context or erasures; ERR_INVALID: another policy; nothing is changed by either. */
 NODISCARD err merge_absorb(struct merge_replica *replica, const struct merge_incoming *incoming);
 /* The same, and the log gets it. */
 NODISCARD err merge_absorb_logged(struct merge_replica *replica,
                                   const struct merge_incoming *incoming);
+/* Takes the dot of a record that is stored into clock and index. One that is too far above the
+ * clock's base is left to `dots_above`: the record's context has it. */
+void merge_take_dot(struct merge_replica *replica, struct merge_dot dot, struct merge_key *key);
 /* What clocks now say need not be stored; a record that says nothing else is not stored at all. */
 void merge_row_settle(struct merge_replica *replica, const struct merge_key *key);
 /* The same for each row that says more than its cells. */

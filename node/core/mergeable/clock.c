@@ -223,7 +223,7 @@ static void set_bit(struct mclock_actor *entry, uint64_t counter)
     entry->bits[word] |= (uint64_t)1 << at % WORD_BITS;
 }
 
-bool mclock_has_room(const struct mclock *clock, struct merge_dot dot)
+static bool has_room(const struct mclock *clock, struct merge_dot dot)
 {
     const struct mclock_actor *entry = entry_of(clock, dot.actor);
     uint64_t base = entry != NULL ? entry->base : 0;
@@ -238,7 +238,7 @@ bool mclock_has_room(const struct mclock *clock, struct merge_dot dot)
 err mclock_add(struct mclock *clock, struct merge_dot dot)
 {
     CHECK(dot.actor != 0 && dot.counter != 0);
-    if (!mclock_has_room(clock, dot))
+    if (!has_room(clock, dot))
         return ERR_FULL;
     if (mclock_covers(clock, dot))
         return ERR_OK;

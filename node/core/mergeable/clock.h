@@ -75,7 +75,6 @@ uint64_t mclock_top(const struct mclock_actor *actor);
 /* Takes a dot in. ERR_FULL: over a limit, nothing is changed; the dot comes again by anti-entropy,
  * behind those that are missing below it. A closed actor's dot is taken for in already. */
 NODISCARD err mclock_add(struct mclock *clock, struct merge_dot dot);
-bool mclock_has_room(const struct mclock *clock, struct merge_dot dot);
 /* Says whose process the actor was; makes an entry where there is none. ERR_FULL: over the limit.
  */
 NODISCARD err mclock_name(struct mclock *clock, uint64_t actor, uint64_t member);

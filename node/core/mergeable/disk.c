@@ -59,14 +59,16 @@ static void note_damage(struct merge_replica *replica, struct merge_key *key)
     replica->damaged[replica->damaged_count++] = merge_key_ref(key);
 }
 
-/* Every cell's dot is in the clock that was stored with the row. */
+/* Every cell's dot is in the clock that was stored with the row, or above it and in the row's
+ * context. */
 static bool fits_clock(const struct merge_replica *replica, const struct merge_key *key,
                        const struct merge_record *record)
 {
     if (record->erasure != merge_store_erasure(&replica->store, merge_key_entity(key)))
         return false;
     for (uint32_t i = 0; !replica->syncing && i < record->count; i++)
-        if (!mclock_covers(&replica->clock, record->cells[i]->dot))
+        if (!mclock_covers(&replica->clock, record->cells[i]->dot) &&
+            !causal_covers(&record->context, record->cells[i]->dot))
             return false;
     return true;
 }
@@ -86,6 +88,9 @@ err merge_row_restore(struct merge_replica *replica, struct merge_key *key, stru
         note_damage(replica, key);
         return ERR_CORRUPT;
     }
+    for (uint32_t i = 0; i < record.context.count; i++)
+        replica->dots_above |= record.context.entries[i].upto >
+                               mclock_floor(&replica->clock, record.context.entries[i].actor);
     *merge_store_make(&replica->store, key) = record;
     return ERR_OK;
 }
@@ -135,6 +140,8 @@ static err replay_join(struct merge_replica *replica, struct reader *reader)
     if (e == ERR_OK)
         e = mclock_join(&replica->clock, &clock, all ? MCLOCK_CLOSE_ALL : MCLOCK_CLOSE_AGREED);
     mclock_deinit(&clock);
+    if (e == ERR_OK && replica->dots_above && !replica->syncing)
+        merge_sync_announce(replica);
     return e;
 }
 

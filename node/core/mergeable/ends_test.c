@@ -4,141 +4,26 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-#include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/members.h"
 #include "node/core/mergeable/message.h"
+#include "node/core/mergeable/pair.h"
 #include "node/core/mergeable/rounds.h"
-#include "node/core/mergeable/write.h"
-
-#define PAIR     2u
-#define NOW_MS   1750000000000u
-#define LOGS_MAX 4096u
-
-static void sign(void *user, struct slice message, uint8_t ret_mac[MERGE_TOKEN_MAC_BYTES])
-{
-    (void)user;
-    (void)message;
-    memset(ret_mac, 7, MERGE_TOKEN_MAC_BYTES);
-}
-
-/* Two members whose disks keep all that they log. */
-struct pair {
-    struct merge_replica *replicas[PAIR];
-    uint64_t boots[PAIR], now_ms, bytes;
-    struct buf logs[PAIR];
-    struct merge_key *key;
-    bool cut;
-    bool mute[PAIR]; /* What it sends is lost. */
-};
-
-static const struct merge_members members = {
-    .membership = { .config = 1, .count = PAIR, .members = { 1, 2 } }
-};
-
-static void drain(struct pair *pair, uint32_t at);
-
-static void start(struct pair *pair, uint32_t at)
-{
-    struct merge_options options = { .shard = 1,
-                                     .generation = 1,
-                                     .member = at + 1,
-                                     .boot = ++pair->boots[at],
-                                     .random = at * 1000000 + pair->boots[at],
-                                     .index_dots_max = 1000,
-                                     .chunk_records_max = 10,
-                                     .closed_max = 8,
-                                     .op_window_ms = 1000,
-                                     .mac = { .sign = sign } };
-    struct reader reader = reader_from(buf_slice(&pair->logs[at]));
-
-    merge_free(pair->replicas[at]);
-    pair->replicas[at] = merge_new(&options);
-    while (reader_left(&reader) > 0)
-        assert_int_equal(merge_replay(pair->replicas[at], read_bytes(&reader, UINT32_MAX)), ERR_OK);
-    assert_int_equal(merge_start(pair->replicas[at], &members, true), ERR_OK);
-    drain(pair, at);
-}
-
-/* Logs, and delivers at once, unless they are cut off from each other. */
-static void drain(struct pair *pair, uint32_t at)
-{
-    struct merge_replica *replica = pair->replicas[at];
-    struct merge_out out = replica->out;
-
-    replica->out = (struct merge_out){ 0 };
-    buf_append(&pair->logs[at], out.log.data, out.log.size);
-    merge_durable(replica, replica->log_end);
-    for (uint32_t i = 0; i < out.message_count; i++) {
-        struct merge_replica *peer = pair->replicas[1 - at];
-
-        pair->bytes += out.messages[i].bytes.size;
-        if (pair->cut || pair->mute[at] || peer == NULL)
-            continue;
-        err e = merge_receive(peer, pair->now_ms, buf_slice(&out.messages[i].bytes));
-
-        assert_true(e == ERR_OK || e == ERR_NOT_FOUND || e == ERR_STALE_EPOCH);
-        drain(pair, 1 - at);
-    }
-    merge_out_clear(&out);
-    free(out.messages);
-    free(out.done);
-    buf_deinit(&out.log);
-    merge_out_clear(&replica->out);
-}
-
-static void round_trip(struct pair *pair)
-{
-    pair->now_ms += MERGE_REPORT_MS;
-    for (uint32_t i = 0; i < PAIR; i++) {
-        merge_tick(pair->replicas[i], pair->now_ms);
-        drain(pair, i);
-    }
-}
-
-static void write_one(struct pair *pair, uint32_t at)
-{
-    struct merge_edit edit = { .path = SLICE_LITERAL("a"), .value = SLICE_LITERAL("v") };
-    struct merge_write write = { .key = pair->key,
-                                 .policy = MERGE_POLICY_MERGE,
-                                 .durability = MERGE_ONE,
-                                 .edit_count = 1,
-                                 .edits = &edit };
-    struct merge_written written;
-    struct merge_refusal refusal = { 0 };
-
-    assert_int_equal(merge_write(pair->replicas[at], pair->now_ms, &write, &written, &refusal),
-                     ERR_OK);
-    drain(pair, at);
-}
 
 static int setup(void **state)
 {
     static struct pair pair;
 
-    pair = (struct pair){ .now_ms = NOW_MS };
-    assert_int_equal(merge_key_new(SLICE_LITERAL("player:1"), SLICE_LITERAL("a"), &pair.key),
-                     ERR_OK);
-    start(&pair, 0);
-    start(&pair, 1);
-    round_trip(&pair);
+    pair_init(&pair);
     *state = &pair;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct pair *pair = *state;
-
-    for (uint32_t i = 0; i < PAIR; i++) {
-        merge_free(pair->replicas[i]);
-        buf_deinit(&pair->logs[i]);
-    }
-    merge_key_unref(pair->key);
+    pair_deinit(*state);
     return 0;
 }
 
@@ -150,10 +35,10 @@ static void restarts_by_the_hundred_leave_a_short_clock(void **state)
     for (uint32_t i = 0; i < 1200; i++) {
         uint32_t at = i % 7 == 0;
 
-        start(pair, at);
-        write_one(pair, at);
+        pair_start(pair, at, true);
+        pair_write(pair, at);
         for (uint32_t j = 0; j < 4; j++)
-            round_trip(pair);
+            pair_round(pair);
         most = pair->replicas[0]->clock.count > most ? pair->replicas[0]->clock.count : most;
     }
     assert_true(most <= 24); /* Twice closed_max, and what is open meanwhile. */
@@ -174,7 +59,7 @@ static void an_actor_that_is_of_no_member_is_closed(void **state)
         assert_int_equal(mclock_add(&pair->replicas[i]->clock, orphan), ERR_OK);
     assert_int_equal(mclock_find(&pair->replicas[0]->clock, orphan.actor)->member, 0);
     for (uint32_t i = 0; i < 3; i++)
-        round_trip(pair);
+        pair_round(pair);
     for (uint32_t i = 0; i < PAIR; i++)
         assert_true(mclock_find(&pair->replicas[i]->clock, orphan.actor)->closed);
     assert_false(mclock_find(&pair->replicas[0]->clock, pair->replicas[0]->actor)->closed);
@@ -188,23 +73,23 @@ static void an_actor_is_not_closed_by_a_report_of_before_its_last_write(void **s
     uint64_t former = pair->replicas[1]->actor;
 
     for (uint32_t i = 0; i < 3; i++)
-        round_trip(pair);
+        pair_round(pair);
     pair->cut = true;
-    write_one(pair, 1);
+    pair_write(pair, 1);
     pair->cut = false;
     merge_take_actor(pair->replicas[1], 1);
-    drain(pair, 1);
+    pair_drain(pair, 1);
     struct buf *ask = merge_message_begin(pair->replicas[1], MERGE_ASK, 1, 0);
 
     buf_put_u64(ask, 1);
     merge_key_encode(pair->key, ask);
-    drain(pair, 1);
+    pair_drain(pair, 1);
     pair->now_ms += MERGE_REPORT_MS;
     merge_tick(pair->replicas[0], pair->now_ms);
     assert_false(mclock_find(&pair->replicas[0]->clock, former)->closed);
-    drain(pair, 0);
+    pair_drain(pair, 0);
     for (uint32_t i = 0; i < 6; i++)
-        round_trip(pair);
+        pair_round(pair);
     for (uint32_t i = 0; i < PAIR; i++)
         assert_true(mclock_covers(&pair->replicas[i]->clock, (struct merge_dot){ former, 1 }));
     assert_int_equal(pair->replicas[0]->store.count, 1);
@@ -218,7 +103,7 @@ static void an_actor_is_not_closed_by_a_report_that_was_long_on_its_way(void **s
     uint64_t former = pair->replicas[1]->actor;
     struct buf late = { 0 };
 
-    write_one(pair, 1);
+    pair_write(pair, 1);
     pair->now_ms += MERGE_REPORT_MS;
     merge_tick(pair->replicas[1], pair->now_ms);
     for (uint32_t i = 0; i < pair->replicas[1]->out.message_count; i++) {
@@ -228,23 +113,23 @@ static void an_actor_is_not_closed_by_a_report_that_was_long_on_its_way(void **s
             buf_append(&late, bytes->data, bytes->size);
     }
     assert_true(late.size > 0);
-    drain(pair, 1);
+    pair_drain(pair, 1);
     pair->cut = true;
-    write_one(pair, 1);
+    pair_write(pair, 1);
     pair->cut = false;
     merge_take_actor(pair->replicas[1], 1);
     pair->mute[0] = true; /* It asks for the write, and is not heard. */
     pair->now_ms += MERGE_REPORT_MS;
     merge_tick(pair->replicas[1], pair->now_ms);
-    drain(pair, 1);
+    pair_drain(pair, 1);
     assert_int_equal(merge_receive(pair->replicas[0], pair->now_ms, buf_slice(&late)), ERR_OK);
     pair->now_ms += MERGE_REPORT_MS;
     merge_tick(pair->replicas[0], pair->now_ms);
     assert_false(mclock_find(&pair->replicas[0]->clock, former)->closed);
-    drain(pair, 0);
+    pair_drain(pair, 0);
     pair->mute[0] = false;
     for (uint32_t i = 0; i < 6; i++)
-        round_trip(pair);
+        pair_round(pair);
     for (uint32_t i = 0; i < PAIR; i++) {
         const struct merge_record *record = merge_store_find(&pair->replicas[i]->store, pair->key);
 
@@ -272,7 +157,7 @@ static void an_actor_is_not_closed_by_who_has_not_heard_of_its_end(void **state)
     struct buf late = { 0 };
 
     for (uint32_t i = 0; i < 3; i++)
-        round_trip(pair);
+        pair_round(pair);
     assert_int_equal(merge_write(pair->replicas[1], pair->now_ms, &write, &written, &refusal),
                      ERR_OK);
     const struct merge_out *out = &pair->replicas[1]->out;
@@ -280,16 +165,16 @@ static void an_actor_is_not_closed_by_who_has_not_heard_of_its_end(void **state)
     assert_int_equal(out->message_count, 1);
     buf_append(&late, out->messages[0].bytes.data, out->messages[0].bytes.size);
     pair->mute[1] = true;
-    start(pair, 1);
-    write_one(pair, 0); /* So its next report has its clock. */
+    pair_start(pair, 1, true);
+    pair_write(pair, 0); /* So its next report has its clock. */
     for (uint32_t i = 0; i < 3; i++)
-        round_trip(pair);
+        pair_round(pair);
     assert_false(mclock_find(&pair->replicas[1]->clock, former)->closed);
     assert_int_equal(merge_receive(pair->replicas[0], pair->now_ms, buf_slice(&late)), ERR_OK);
-    drain(pair, 0);
+    pair_drain(pair, 0);
     pair->mute[1] = false;
     for (uint32_t i = 0; i < 6; i++)
-        round_trip(pair);
+        pair_round(pair);
     for (uint32_t i = 0; i < PAIR; i++) {
         const struct merge_record *record = merge_store_find(&pair->replicas[i]->store, pair->key);
 
@@ -317,10 +202,10 @@ static void what_shows_a_closing_waits_for_the_disk(void **state)
     struct merge_refusal refusal = { 0 };
     uint64_t durable = 0;
 
-    write_one(pair, 1);
-    start(pair, 1);
+    pair_write(pair, 1);
+    pair_start(pair, 1, true);
     for (uint32_t i = 0; i < 4 && !mclock_find(&replica->clock, former)->closed; i++) {
-        round_trip(pair);
+        pair_round(pair);
         pair->now_ms += MERGE_REPORT_MS;
         durable = replica->log_durable;
         merge_tick(replica, pair->now_ms);
@@ -333,13 +218,13 @@ static void what_shows_a_closing_waits_for_the_disk(void **state)
     assert_true(replica->out.message_count > before);
     for (uint32_t i = before; i < replica->out.message_count; i++)
         assert_true(replica->out.messages[i].after_log > durable);
-    drain(pair, 0);
+    pair_drain(pair, 0);
     before = replica->out.message_count;
     assert_int_equal(merge_write(replica, pair->now_ms, &write, &written, &refusal), ERR_OK);
     assert_true(replica->out.message_count > before);
     for (uint32_t i = before; i < replica->out.message_count; i++)
         assert_true(replica->out.messages[i].after_log <= replica->log_durable);
-    drain(pair, 0);
+    pair_drain(pair, 0);
 }
 
 /* No report names that actor, since the clock is full; it is the actor of the report all the same.
@@ -368,12 +253,12 @@ static void an_era_is_not_forgotten_under_a_member_whose_clock_is_full(void **st
         for (uint32_t i = 0; i < PAIR; i++) {
             merge_tick(pair->replicas[i], pair->now_ms);
             assert_true(pair->replicas[i]->clock.era <= merge_actor_era(pair->replicas[1]->actor));
-            drain(pair, i);
+            pair_drain(pair, i);
         }
     }
     assert_int_equal(pair->replicas[0]->clock.era, 1); /* So there is room again. */
     assert_true(pair->replicas[1]->actor == last);
-    write_one(pair, 1);
+    pair_write(pair, 1);
     assert_true(mclock_holds(&pair->replicas[0]->clock, (struct merge_dot){ last, 1 }));
 }
 
@@ -383,13 +268,13 @@ static void an_idle_pair_says_little(void **state)
     struct pair *pair = *state;
 
     for (uint32_t i = 0; i < 20; i++) {
-        start(pair, i % 2);
-        write_one(pair, i % 2);
+        pair_start(pair, i % 2, true);
+        pair_write(pair, i % 2);
         for (uint32_t j = 0; j < 3; j++)
-            round_trip(pair);
+            pair_round(pair);
     }
     pair->bytes = 0;
-    round_trip(pair);
+    pair_round(pair);
     assert_true(pair->bytes > 0);
     assert_true(pair->bytes <= 200);
 }

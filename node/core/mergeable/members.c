@@ -89,31 +89,25 @@ void merge_sync_begin(struct merge_replica *replica)
     merge_log_sync(replica, true);
 }
 
-/* ERR_FULL leaves it out of the clock: the record stays, and its peers are not told. */
-static void announce_dot(struct merge_replica *replica, struct merge_dot dot, struct merge_key *key)
-{
-    if (!mclock_holds(&replica->clock, dot) && mclock_add(&replica->clock, dot) == ERR_OK)
-        dot_index_add(&replica->index, dot, key);
-}
-
 void merge_sync_announce(struct merge_replica *replica)
 {
+    replica->dots_above = false;
     for (uint32_t i = 0; i < replica->index.actor_count; i++) {
         const struct index_actor *actor = &replica->index.actors[i];
 
         for (uint32_t at = actor->first; at < actor->end; at++)
-            announce_dot(replica, (struct merge_dot){ actor->actor, actor->dots[at].counter },
-                         actor->dots[at].key);
+            merge_take_dot(replica, (struct merge_dot){ actor->actor, actor->dots[at].counter },
+                           actor->dots[at].key);
     }
     for (uint32_t i = 0; i < replica->store.count; i++) {
         struct merge_row *row = &replica->store.rows[i];
 
         for (uint32_t j = 0; j < row->record.count; j++)
-            announce_dot(replica, row->record.cells[j]->dot, row->key);
+            merge_take_dot(replica, row->record.cells[j]->dot, row->key);
         for (uint32_t j = 0; j < row->record.recent.count; j++) {
             struct causal_entry entry = row->record.recent.entries[j];
 
-            announce_dot(replica, (struct merge_dot){ entry.actor, entry.upto }, row->key);
+            merge_take_dot(replica, (struct merge_dot){ entry.actor, entry.upto }, row->key);
         }
     }
 }

@@ -16,8 +16,8 @@ void merge_sync_begin(struct merge_replica *replica);
 /* Ends that once enough peers were pulled from: of n old members so many that every majority that
  * acknowledged a write with this replica's help has one of them. Logged. */
 void merge_sync_settle(struct merge_replica *replica);
-/* What a voided clock had and no peer named is this replica's own to tell: dots of the index and of
- * cells join the clock again. */
+/* What a voided clock had and no peer named is this replica's own to tell, and so are dots that
+ * were above the clock: dots of the index and of cells join the clock. */
 void merge_sync_announce(struct merge_replica *replica);
 
 /* The configuration for which this replica has what a majority of the old members had; 0: none. */

@@ -188,6 +188,17 @@ static void fill_full(const struct merge_replica *replica, const struct merge_ke
     chunk->last = at == replica->store.count;
 }
 
+/* Many writes of one document must not make a message that no link takes. */
+static void item_dots(const struct lacking_dot *dots, uint32_t count, struct buf *out)
+{
+    uint32_t told = count < MERGE_ITEM_DOTS_MAX ? count : MERGE_ITEM_DOTS_MAX;
+
+    buf_clear(out);
+    buf_put_compact(out, told);
+    for (uint32_t i = 0; i < told; i++)
+        merge_dot_encode(dots[i].dot, out);
+}
+
 static void fill_lacking(const struct merge_replica *replica, const struct lacking *lacking,
                          const struct merge_key *after, struct chunk *chunk)
 {
@@ -204,12 +215,10 @@ static void fill_lacking(const struct merge_replica *replica, const struct lacki
 
         while (end < lacking->count && merge_key_compare(lacking->dots[end].key, key) == 0)
             end++;
-        buf_clear(&dots);
-        buf_put_compact(&dots, end - at);
-        for (; at < end; at++)
-            merge_dot_encode(lacking->dots[at].dot, &dots);
+        item_dots(lacking->dots + at, end - at, &dots);
         item_encode(replica, key, buf_slice(&dots), &chunk->items);
         chunk->count++;
+        at = end;
     }
     chunk->last = at == lacking->count;
     buf_deinit(&dots);

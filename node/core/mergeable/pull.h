@@ -11,8 +11,10 @@
 
 /* Records of one chunk end after so many bytes, beside chunk_records_max. */
 #define MERGE_CHUNK_BYTES_MAX (256u * 1024u)
-/* Dots that one chunk names of a record; of more the record is sent whole all the same. */
+/* Dots of which the records are looked up; for more all records are sent. */
 #define MERGE_CHUNK_DOTS_MAX (1u << 20)
+/* Dots that are told with one record. The clock that the asker joins at the end has the others. */
+#define MERGE_ITEM_DOTS_MAX 4096u
 
 /* Begins one from a peer that has something to give, if none goes on. */
 void merge_pull_begin(struct merge_replica *replica, struct merge_peer *peer, uint64_t now_ms);

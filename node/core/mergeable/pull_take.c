@@ -171,6 +171,8 @@ static err finish(struct merge_replica *replica, struct merge_peer *peer,
         if (!syncing && head->config == config && pull->config == config)
             peer->pulled_config = config;
         merge_sync_settle(replica);
+        if (replica->dots_above && !replica->syncing)
+            merge_sync_announce(replica);
     }
     merge_pull_end(pull);
     return e;

@@ -134,7 +134,10 @@ struct merge_replica {
      * With `damage_unnamed` it may be any that has no row. */
     bool damage_unnamed;
     uint32_t damaged_count;
-    struct merge_key **damaged;    /* References; until the clock is voided. */
+    struct merge_key **damaged; /* References; until the clock is voided. */
+    /* Stored records have dots that were too far above the clock's base to be in it. They are taken
+     * in when a pull has raised it. */
+    bool dots_above;
     uint64_t log_end, log_durable; /* Records appended; of these on disk. */
     uint64_t closed_log;           /* Up to the last actor that it closed itself. */
     uint64_t ticket_last, pull_last;
