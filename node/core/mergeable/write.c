@@ -12,6 +12,12 @@
 
 #define HLC_COUNT_BITS 16u
 
+/* Lately, or before this member's clock was set back. */
+static bool was_heard(const struct merge_peer *peer, uint64_t now_ms)
+{
+    return peer->reported && now_ms <= peer->heard_ms + MERGE_HEARD_MS_MAX;
+}
+
 /* How far this member's clock is off the median of its peers', in ms: of an even number the one
  * that is nearer. */
 static uint64_t clock_off_ms(const struct merge_replica *replica, uint64_t now_ms)
@@ -21,13 +27,16 @@ static uint64_t clock_off_ms(const struct merge_replica *replica, uint64_t now_m
 
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         const struct merge_peer *peer = &replica->peers[i];
+        int64_t offset_ms = peer->offset_ms;
         uint32_t at = count;
 
-        if (!peer->reported || now_ms - peer->heard_ms > MERGE_HEARD_MS_MAX)
+        if (!was_heard(peer, now_ms))
             continue;
-        for (; at > 0 && offsets[at - 1] > peer->offset_ms; at--)
+        if (peer->heard_ms > now_ms) /* This member's clock was set back since. */
+            offset_ms = (int64_t)(peer->told_ms - now_ms);
+        for (; at > 0 && offsets[at - 1] > offset_ms; at--)
             offsets[at] = offsets[at - 1];
-        offsets[at] = peer->offset_ms;
+        offsets[at] = offset_ms;
         count++;
     }
     if (count == 0)
@@ -146,13 +155,33 @@ static uint64_t next_hlc(const struct merge_replica *replica, uint64_t now_ms,
     return now > last ? now : last + 1;
 }
 
+/* This member's wall clock, or what the clocks of all peers that were heard lately have passed:
+ * they fold by theirs, so one that was set back revives no operation. Hybrid time would not do: one
+ * write under a clock that was ahead carries it to all members, where it stays. */
+static uint64_t passed_ms(const struct merge_replica *replica, uint64_t now_ms)
+{
+    uint64_t told_ms = UINT64_MAX;
+    bool heard = false;
+
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct merge_peer *peer = &replica->peers[i];
+
+        if (!was_heard(peer, now_ms))
+            continue;
+        heard = true;
+        told_ms = peer->told_ms < told_ms ? peer->told_ms : told_ms;
+    }
+    return heard && told_ms > now_ms ? told_ms : now_ms;
+}
+
 /* Where its other attempts may be folded already, a retry would count again. */
 static err check_op(const struct merge_replica *replica, const struct merge_write *write,
                     uint64_t now_ms, struct merge_refusal *ret_refusal)
 {
     if (write->policy != MERGE_POLICY_COUNTER || write->op == 0)
         return ERR_OK;
-    uint64_t age_ms = now_ms > write->op_ms ? now_ms - write->op_ms : 0;
+    uint64_t latest_ms = passed_ms(replica, now_ms);
+    uint64_t age_ms = latest_ms > write->op_ms ? latest_ms - write->op_ms : 0;
     uint64_t ahead_ms = write->op_ms > now_ms ? write->op_ms - now_ms : 0;
 
     *ret_refusal = (struct merge_refusal){ .field = "op_ms",
@@ -208,7 +237,7 @@ err merge_write(struct merge_replica *replica, uint64_t now_ms, const struct mer
     edits.hlc = next_hlc(replica, now_ms, &token);
     e = merge_edits_check(write->policy, &edits, ret_refusal);
     if (e == ERR_OK)
-        e = check_op(replica, write, edits.hlc >> HLC_COUNT_BITS, ret_refusal);
+        e = check_op(replica, write, now_ms, ret_refusal);
     if (e != ERR_OK)
         return e;
     if (write->durability == MERGE_MAJORITY && !merge_majority_is_near(replica, now_ms))

@@ -113,6 +113,19 @@ static void count_refusal(struct msim *sim, err e, const struct merge_refusal *r
             "a sound write is refused: %s of %s", err_name(e), refusal->field);
 }
 
+/* By its wall clock, or one that it has heard of, the operation is too old: not by the hybrid time
+ * that a write under a clock that was ahead left behind. */
+static void judge_expired(struct msim *sim, const struct node *node, uint64_t op_ms)
+{
+    uint64_t latest_ms = msim_wall(sim, node);
+
+    for (uint32_t i = 0; i < node->replica->peer_count; i++)
+        if (node->replica->peers[i].told_ms > latest_ms)
+            latest_ms = node->replica->peers[i].told_ms;
+    PROMISE(sim, latest_ms > op_ms + OP_WINDOW_MS, "an operation of %lld ms ago has expired",
+            (long long)(latest_ms - op_ms));
+}
+
 /* A write leaves what it sets under its own dot, nothing else, and nothing of what it removes. */
 static void judge_write(struct msim *sim, const struct merge_write *write,
                         const struct merge_record *after, struct merge_dot dot)
@@ -188,6 +201,8 @@ static void write_at(struct msim *sim, struct node *node, const struct merge_wri
         judge_token(sim, node, session, true);
     } else {
         count_refusal(sim, e, &refusal);
+        if (e == ERR_CONFLICT)
+            judge_expired(sim, node, write->op_ms);
         if (e == ERR_STALE_EPOCH)
             forget(session);
     }

@@ -34,7 +34,7 @@
     X(cuts) X(joints) X(left) X(departed) X(erasures) X(sweeps) X(closed) X(pulls_full) \
     X(checkpoints) X(logs_kept) X(deletes) X(siblings) X(expired) X(config_changed_pending) \
     X(increments) X(resets) X(retries) X(retries_late) X(counters_judged) X(folded) X(eras) \
-    X(power_cuts) X(deafened)
+    X(power_cuts) X(deafened) X(leaps)
 /* clang-format on */
 
 struct counts {
@@ -127,8 +127,9 @@ struct node {
     struct disk disk, image;
     uint64_t image_erasures;
     int64_t skew_ms;
-    uint32_t side; /* Of the cut. */
-    uint32_t deaf; /* Bit i: nothing comes from nodes[i]. */
+    uint64_t leap_ms, leaps_until_ms; /* Its clock is so far ahead until then. */
+    uint32_t side;                    /* Of the cut. */
+    uint32_t deaf;                    /* Bit i: nothing comes from nodes[i]. */
     uint32_t strict_applied;
     bool syncing; /* As it was when last seen. */
     uint64_t up_at_ms;
@@ -191,6 +192,7 @@ struct msim {
     uint32_t closed_max;
     uint32_t lost_per_thousand, late_per_thousand; /* Of messages, until it heals. */
     uint32_t synced_per_thousand;                  /* Of steps. */
+    bool leaps;                                    /* Clocks go far ahead for a moment. */
     bool counts_most;                              /* Most writes count, or reset. */
     uint64_t fades_ms; /* From then on most writes delete, so records go for good; 0: never. */
     struct counts *counts;

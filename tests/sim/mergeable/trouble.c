@@ -27,6 +27,16 @@ static void deafen(struct msim *sim)
     sim->counts->deafened++;
 }
 
+/* So far that its peers were not heard lately: it cannot tell that its clock is off, and writes. */
+static void leap(struct msim *sim)
+{
+    struct node *node = any_node(sim);
+
+    node->leap_ms = msim_between(sim, 8000, 14000);
+    node->leaps_until_ms = sim->now_ms + msim_between(sim, 100, 2000);
+    sim->counts->leaps++;
+}
+
 static void mend(struct msim *sim)
 {
     for (uint32_t i = 0; i < NODES; i++)
@@ -261,6 +271,8 @@ void msim_trouble(struct msim *sim)
         cut(sim);
     if (msim_chance(sim, 6))
         deafen(sim);
+    if (sim->leaps && msim_chance(sim, 3))
+        leap(sim);
     if (msim_chance(sim, 4))
         mend(sim);
     if (msim_chance(sim, 8))
@@ -281,6 +293,7 @@ void msim_heal(struct msim *sim)
     mend(sim);
     for (uint32_t i = 0; i < NODES; i++) {
         sim->nodes[i].skew_ms = 0;
+        sim->nodes[i].leaps_until_ms = 0;
         sim->nodes[i].up_at_ms = 0;
     }
     come_back(sim);

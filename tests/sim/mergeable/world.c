@@ -21,7 +21,9 @@ enum merge_policy msim_policy(uint32_t key)
 
 uint64_t msim_wall(const struct msim *sim, const struct node *node)
 {
-    return (uint64_t)((int64_t)sim->now_ms + node->skew_ms);
+    uint64_t leap_ms = sim->now_ms < node->leaps_until_ms ? node->leap_ms : 0;
+
+    return (uint64_t)((int64_t)(sim->now_ms + leap_ms) + node->skew_ms);
 }
 
 struct node *msim_node(struct msim *sim, uint64_t id)

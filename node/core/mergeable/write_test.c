@@ -1,0 +1,82 @@
+/* What a member makes of a write, by its clock and by what it has heard of the operation. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "node/core/mergeable/message.h"
+#include "node/core/mergeable/pair.h"
+
+static int setup(void **state)
+{
+    static struct pair pair;
+
+    pair_init(&pair);
+    *state = &pair;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    pair_deinit(*state);
+    return 0;
+}
+
+/* One increment of operation 7 at that wall time of the member. */
+static err count_one(struct pair *pair, uint32_t at, uint64_t wall_ms, uint64_t op_ms)
+{
+    struct merge_edit edit = { .path = SLICE_LITERAL("n"), .delta = 1 };
+    struct merge_write write = { .key = pair->key,
+                                 .policy = MERGE_POLICY_COUNTER,
+                                 .durability = MERGE_ONE,
+                                 .edit_count = 1,
+                                 .edits = &edit,
+                                 .op = 7,
+                                 .op_ms = op_ms };
+    struct merge_written written;
+    struct merge_refusal refusal = { 0 };
+    err e = merge_write(pair->replicas[at], wall_ms, &write, &written, &refusal);
+
+    if (e != ERR_OK)
+        assert_string_equal(refusal.field, e == ERR_UNAVAILABLE ? "clock" : "op_ms");
+    pair_drain(pair, at);
+    return e;
+}
+
+static void a_write_under_a_clock_that_is_ahead_expires_no_operation(void **state)
+{
+    struct pair *pair = *state;
+    const uint64_t hour_ms = 3600000;
+
+    assert_int_equal(count_one(pair, 0, pair->now_ms + hour_ms, pair->now_ms + hour_ms), ERR_OK);
+    assert_true(pair->replicas[1]->hlc >> 16 >= pair->now_ms + hour_ms);
+    assert_int_equal(count_one(pair, 1, pair->now_ms, pair->now_ms), ERR_OK);
+    assert_int_equal(count_one(pair, 0, pair->now_ms, pair->now_ms), ERR_OK);
+}
+
+/* The others may have folded what the operation counted. */
+static void a_clock_that_was_set_back_revives_no_operation(void **state)
+{
+    struct pair *pair = *state;
+    uint64_t op_ms = pair->now_ms;
+
+    for (uint32_t i = 0; i < 5; i++)
+        pair_round(pair);
+    assert_int_equal(count_one(pair, 1, op_ms, op_ms), ERR_UNAVAILABLE);
+    pair_round(pair);
+    assert_int_equal(count_one(pair, 1, pair->now_ms - 900, op_ms), ERR_CONFLICT);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_write_under_a_clock_that_is_ahead_expires_no_operation),
+        TEST(a_clock_that_was_set_back_revives_no_operation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
