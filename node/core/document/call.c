@@ -190,17 +190,35 @@ static err choose_durability(struct document_context *context, const struct docu
     return ERR_OK;
 }
 
+/* An increment is one by its op_id alone. 0: no attempt is told from another. */
+static uint64_t op_of(const struct document_rule *rule, const struct document_write *asked,
+                      struct slice op_id)
+{
+    struct buf named = { 0 };
+
+    if (rule->policy == MERGE_POLICY_COUNTER)
+        return hash_u64(op_id) | 1;
+    if (asked->content.size == 0)
+        return 0;
+    buf_put_bytes(&named, op_id);
+    buf_append(&named, asked->content.data, asked->content.size);
+    uint64_t op = hash_u64(buf_slice(&named)) | 1;
+
+    buf_deinit(&named);
+    return op;
+}
+
 /* Which operation it is, so that a retry counts once, wherever it is carried out. */
 static err find_op(struct document_context *context, const struct document_rule *rule,
-                   const char *text, struct merge_write *write)
+                   const struct document_write *asked, struct merge_write *write)
 {
-    const char *why = NULL;
+    const char *why = NULL, *text = asked->op_id;
     struct op_id id;
 
     if (op_id_parse(slice_from_text(text), &id, &why) != ERR_OK)
         return refuse_invalid(context->arena, context->refusal, "op_id", why,
                               text_shorten(context->arena, slice_from_text(text)));
-    write->op = hash_u64(id.text) | 1;
+    write->op = op_of(rule, asked, id.text);
     if (!id.typed)
         write->op_ms = uuid_v7_ms(&id.uuid);
     else if (rule->policy == MERGE_POLICY_COUNTER)
@@ -208,6 +226,23 @@ static err find_op(struct document_context *context, const struct document_rule 
                               "a UUIDv7, which says when the increment was first asked for",
                               text_shorten(context->arena, slice_from_text(text)));
     return ERR_OK;
+}
+
+static bool stands(const struct document_context *context, const struct merge_key *key, uint64_t op)
+{
+    const struct merge_record *record = merge_store_find(&context->replica->store, key);
+
+    return record != NULL && merge_edits_stand(record, op);
+}
+
+bool document_stands(struct document_context *context, const struct document_place *place,
+                     const struct document_write *write)
+{
+    const char *why;
+    struct op_id id;
+
+    return op_id_parse(slice_from_text(write->op_id), &id, &why) == ERR_OK &&
+           stands(context, place->key, op_of(place->rule, write, id.text));
 }
 
 static err check_room(struct document_context *context, const struct document_place *place,
@@ -282,8 +317,8 @@ err document_commit(struct document_context *context, const struct document_plac
                 : choose_durability(context, place->rule, asked->durability, &write.durability);
 
     if (e == ERR_OK)
-        e = find_op(context, place->rule, asked->op_id, &write);
-    if (e == ERR_OK)
+        e = find_op(context, place->rule, asked, &write);
+    if (e == ERR_OK && !stands(context, place->key, write.op))
         e = check_room(context, place, change);
     if (e != ERR_OK)
         return e;

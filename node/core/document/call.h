@@ -84,6 +84,9 @@ struct document_write {
     Holdfast__V1__DocumentDurability durability;
     bool has_ttl;
     int64_t ttl_ms;
+    /* What is asked for, as the caller said it. Under one op_id the same is one operation, so that
+     * another attempt changes nothing while the first one stands. Empty: each attempt writes. */
+    struct slice content;
 };
 /* When what it writes ends; 0: never. INVALID_ARGUMENT. */
 NODISCARD err document_expiry(struct document_context *context, const struct document_place *place,
@@ -95,6 +98,9 @@ struct slice document_hidden(struct document_context *context);
 /* What the record is now, full; free it. */
 void document_stored(struct document_context *context, const struct document_place *place,
                      struct merge_record *ret_record);
+/* Another attempt of the write stands here. */
+bool document_stands(struct document_context *context, const struct document_place *place,
+                     const struct document_write *write);
 /* Writes the edits. `whole`: everything else goes. Refusals as of merge_write. */
 struct document_change {
     const struct value_edits *edits;

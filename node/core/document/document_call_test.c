@@ -164,7 +164,7 @@ struct step {
     const char *path, *json, *op_id;
 };
 
-static err step(struct fixture *f, const char *collection, struct step said)
+static err step_at(struct fixture *f, int member, const char *collection, struct step said)
 {
     Holdfast__V1__UpdateDocumentRequest request = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__INIT;
     Holdfast__V1__PatchList list = HOLDFAST__V1__PATCH_LIST__INIT;
@@ -182,7 +182,12 @@ static err step(struct fixture *f, const char *collection, struct step said)
     request.key = text_lend("k");
     request.edit_case = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_PATCH;
     request.patch = &list;
-    return call(f, 0, METHOD_UPDATE_DOCUMENT, &request.base);
+    return call(f, member, METHOD_UPDATE_DOCUMENT, &request.base);
+}
+
+static err step(struct fixture *f, const char *collection, struct step said)
+{
+    return step_at(f, 0, collection, said);
 }
 
 static void refused(struct fixture *f, err e, Holdfast__V1__ErrorCode code, const char *field)
@@ -288,6 +293,52 @@ static void a_last_write_is_edited_as_a_whole(void **state)
              (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/b/c", "40", NULL }),
         ERR_OK);
     shows(f, 0, "prefs", "{\"a\":1,\"b\":{\"c\":42}}");
+}
+
+/* The first member took it, and its answer came too late: the router asked the other one. */
+static void a_step_that_is_sent_again_is_done_once(void **state)
+{
+    const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
+                                    NULL };
+    const struct step removal = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE, "/n", "", OP "5" };
+    const struct step steps[] = { increment, removal };
+    const char *const shown[] = { "{\"a\":1,\"n\":6}", "{\"a\":1}" };
+    struct fixture *f = *state;
+
+    assert_int_equal(put(f, 0, &(struct put){ "prefs", "{\"a\":1,\"n\":5}", NULL, 0, NULL }),
+                     ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(step(f, "prefs", steps[i]), ERR_OK);
+        fixture_exchange(f->replicas, f->now_ms);
+        assert_int_equal(step_at(f, 1, "prefs", steps[i]), ERR_OK);
+        assert_true(f->begun.ticket != 0 && f->begun.context[0] == 'd');
+        shows(f, 1, "prefs", shown[i]);
+        fixture_exchange(f->replicas, f->now_ms);
+        fixture_exchange((struct merge_replica *const[]){ f->replicas[1], f->replicas[0] },
+                         f->now_ms);
+        shows(f, 0, "prefs", shown[i]);
+    }
+    /* Another step is another operation, though its caller says the same op_id. */
+    struct step other = increment;
+
+    other.path = "/a";
+    assert_int_equal(step(f, "prefs", other), ERR_OK);
+    shows(f, 0, "prefs", "{\"a\":2}");
+}
+
+static void a_sibling_that_is_sent_again_is_not_refused(void **state)
+{
+    struct fixture *f = *state;
+    char json[16], op_id[64];
+
+    for (unsigned i = 0; i < MERGE_SIBLINGS_MAX; i++) {
+        snprintf(json, sizeof json, "%u", i);
+        snprintf(op_id, sizeof op_id, "018bcfe5-6800-7000-8000-0000000001%02x", i);
+        assert_int_equal(put(f, 0, &(struct put){ "rooms", json, NULL, 0, op_id }), ERR_OK);
+    }
+    assert_int_equal(put(f, 0, &(struct put){ "rooms", json, NULL, 0, op_id }), ERR_OK);
+    assert_non_null(get(f, 0, "rooms", ""));
+    assert_int_equal(f->got->document->n_siblings, MERGE_SIBLINGS_MAX);
 }
 
 static void what_expired_is_not_shown(void **state)
@@ -465,6 +516,8 @@ int main(void)
         TEST(leaves_of_both_sides_stand),
         TEST(sets_and_counters_are_changed_by_steps),
         TEST(a_last_write_is_edited_as_a_whole),
+        TEST(a_step_that_is_sent_again_is_done_once),
+        TEST(a_sibling_that_is_sent_again_is_not_refused),
         TEST(what_expired_is_not_shown),
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),

@@ -10,7 +10,8 @@ static err begin(struct document_context *context, struct slice bytes,
 
     if (request == NULL)
         return ERR_INVALID;
-    const struct document_write write = { request->op_id, request->durability, false, 0 };
+    const struct document_write write = { .op_id = request->op_id,
+                                          .durability = request->durability };
     err e = document_find(
         context, &(struct document_name){ request->entity, request->collection, request->key },
         request->context, &place);

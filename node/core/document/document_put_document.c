@@ -46,8 +46,11 @@ static err make_edits(const struct document_rule *rule, const json_t *value,
 static err put(struct document_context *context, const struct document_place *place,
                const Holdfast__V1__PutDocumentRequest *request, struct document_begun *ret_begun)
 {
-    const struct document_write write = { request->op_id, request->durability,
-                                          request->_ttl_ms_case != 0, request->ttl_ms };
+    const struct document_write write = { .op_id = request->op_id,
+                                          .durability = request->durability,
+                                          .has_ttl = request->_ttl_ms_case != 0,
+                                          .ttl_ms = request->ttl_ms,
+                                          .content = slice_from_text(request->json) };
     struct value_edits *edits = arena_zalloc(context->arena, sizeof *edits);
     err e = document_expiry(context, place, &write, &edits->expires_ms);
     json_t *json = e == ERR_OK ? document_parse(context, "json", request->json) : NULL;

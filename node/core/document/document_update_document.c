@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "node/core/codec/arena_proto.h"
 #include "node/core/codec/json_edit.h"
 #include "node/core/document/call.h"
 
@@ -207,26 +208,54 @@ static err take_merge(struct update *update)
     return e;
 }
 
+/* A first attempt stands: its steps may not fit what they left. */
+static err leave_stored(struct update *update)
+{
+    json_t *json = read_stored(update);
+    err e = write_whole(update, json);
+
+    json_decref(json);
+    return e;
+}
+
+static struct slice content_of(const struct update *update)
+{
+    const update_request *request = update->request;
+
+    if (request->edit_case == HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_PATCH)
+        return arena_pack(update->context->arena, &request->patch->base);
+    if (request->edit_case == HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_MERGE)
+        return slice_from_text(request->merge);
+    return (struct slice){ 0 };
+}
+
+static err take_edit(struct update *update)
+{
+    switch (update->request->edit_case) {
+    case HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_MERGE:
+        return take_merge(update);
+    case HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_PATCH:
+        return take_steps(update);
+    default:
+        return wrong(update, "edit", "merge or patch");
+    }
+}
+
 static err update_place(struct update *update, struct document_begun *ret_begun)
 {
     const update_request *request = update->request;
-    const struct document_write write = { request->op_id, request->durability,
-                                          request->_ttl_ms_case != 0, request->ttl_ms };
+    const struct document_write write = { .op_id = request->op_id,
+                                          .durability = request->durability,
+                                          .has_ttl = request->_ttl_ms_case != 0,
+                                          .ttl_ms = request->ttl_ms,
+                                          .content = content_of(update) };
     err e = document_expiry(update->context, update->place, &write, &update->edits->expires_ms);
 
-    if (e != ERR_OK)
-        return e;
-    switch (request->edit_case) {
-    case HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_MERGE:
-        e = take_merge(update);
-        break;
-    case HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_PATCH:
-        e = take_steps(update);
-        break;
-    default:
-        e = wrong(update, "edit", "merge or patch");
-        break;
-    }
+    if (e == ERR_OK)
+        e = update->place->rule->policy == MERGE_POLICY_LWW &&
+                    document_stands(update->context, update->place, &write)
+                ? leave_stored(update)
+                : take_edit(update);
     if (e != ERR_OK)
         return e;
     return document_commit(update->context, update->place, &write,

@@ -171,6 +171,16 @@ err merge_edits_fit(const struct merge_record *record, const struct merge_edits 
     return ERR_FULL;
 }
 
+bool merge_edits_stand(const struct merge_record *record, uint64_t op)
+{
+    bool stand = false;
+
+    for (uint32_t i = 0; op != 0 && record->policy != MERGE_POLICY_COUNTER && i < record->count;
+         i++)
+        stand |= record->cells[i]->op == op;
+    return stand;
+}
+
 /* Increments, resets and a sweep of a counter. */
 static void count_edits(struct merge_record *record, const struct merge_edits *edits)
 {

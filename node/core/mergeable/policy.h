@@ -44,6 +44,9 @@ NODISCARD err merge_edits_check(enum merge_policy policy, const struct merge_edi
  */
 NODISCARD err merge_edits_fit(const struct merge_record *record, const struct merge_edits *edits,
                               struct merge_refusal *ret_refusal);
+/* An attempt of that operation was taken in, and a value of it still stands: another one changes
+ * nothing. False of op 0. Counters know more (merge_counter_knows). */
+bool merge_edits_stand(const struct merge_record *record, uint64_t op);
 /* Carries a checked write out. The record's context is full and does not have the dot. */
 void merge_edits_apply(struct merge_record *record, const struct merge_edits *edits);
 

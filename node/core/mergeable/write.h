@@ -15,8 +15,10 @@ struct merge_write {
     const struct merge_edit *edits;
     bool whole;         /* Replaces everything that is there. */
     struct slice token; /* What the caller had seen; empty: it does not say. */
-    uint64_t op;        /* Hash of the operation's id; 0: none. */
-    uint64_t op_ms;     /* Of a counter's operation: Unix time of its first attempt. */
+    /* Hash of what names the operation; 0: none. While a value of another attempt stands, this one
+     * changes nothing. */
+    uint64_t op;
+    uint64_t op_ms; /* Of a counter's operation: Unix time of its first attempt. */
 };
 
 struct merge_written {

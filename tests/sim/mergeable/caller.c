@@ -126,6 +126,15 @@ static void judge_expired(struct msim *sim, const struct node *node, uint64_t op
             (long long)(latest_ms - op_ms));
 }
 
+/* Another attempt's value stood there: nothing changes but what was taken in. */
+static void judge_again(struct msim *sim, const struct merge_record *before,
+                        const struct merge_record *after)
+{
+    PROMISE(sim, merge_record_equal(before, after, false),
+            "an operation that stands is carried out once more");
+    sim->counts->stood++;
+}
+
 /* A write leaves what it sets under its own dot, nothing else, and nothing of what it removes. */
 static void judge_write(struct msim *sim, const struct merge_write *write,
                         const struct merge_record *after, struct merge_dot dot)
@@ -182,7 +191,10 @@ static void write_at(struct msim *sim, struct node *node, const struct merge_wri
 
     merge_record_full(node->replica, write->key, &after);
     if (e == ERR_OK) {
-        judge_write(sim, write, &after, noted.written.dot);
+        if (merge_edits_stand(&before, write->op))
+            judge_again(sim, &before, &after);
+        else
+            judge_write(sim, write, &after, noted.written.dot);
         noted.session = covers ? session : NULL;
         (void)oracle_write(sim, &noted);
         if (key % FORMS == COUNTERS)

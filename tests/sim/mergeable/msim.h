@@ -34,7 +34,7 @@
     X(cuts) X(joints) X(left) X(departed) X(erasures) X(sweeps) X(closed) X(pulls_full) \
     X(checkpoints) X(logs_kept) X(deletes) X(siblings) X(expired) X(config_changed_pending) \
     X(increments) X(resets) X(retries) X(retries_late) X(counters_judged) X(folded) X(eras) \
-    X(power_cuts) X(deafened) X(leaps)
+    X(power_cuts) X(deafened) X(leaps) X(stood)
 /* clang-format on */
 
 struct counts {
