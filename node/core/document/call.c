@@ -245,30 +245,46 @@ bool document_stands(struct document_context *context, const struct document_pla
            stands(context, place->key, op_of(place->rule, write, id.text));
 }
 
+/* What two sides of a cut wrote may be above the limit, and so may what stood when a definition
+ * lowered it: what takes away is let through, and what an update makes smaller. */
+static err check_bytes(struct document_context *context, const struct document_place *place,
+                       const struct document_change *change)
+{
+    uint32_t limit = place->rule->bytes_max;
+    struct merge_record record;
+    bool whole = change->whole || place->rule->policy == MERGE_POLICY_VECTOR;
+    const struct merge_edits edits = { .count = change->edits->count,
+                                       .list = change->edits->list,
+                                       .whole = whole };
+
+    document_stored(context, place, &record);
+    struct merge_left left = merge_edits_left(&record, &edits);
+    uint64_t before = merge_record_bytes(&record);
+
+    merge_record_deinit(&record);
+    if (left.bytes <= limit || left.added == 0 || (change->updates && left.bytes < before))
+        return ERR_OK;
+    struct merge_refusal refusal = { .field = "json", .limit = limit, .value = left.bytes };
+
+    if (whole)
+        return document_refuse(context, ERR_TOO_LARGE, &refusal);
+    refusal.field = "bytes";
+    return document_refuse(context, ERR_FULL, &refusal);
+}
+
 static err check_room(struct document_context *context, const struct document_place *place,
                       const struct document_change *change)
 {
-    struct merge_record record;
-    struct merge_refusal refusal = { .field = "bytes", .limit = place->rule->bytes_max };
     bool adds = merge_store_find(&context->replica->store, place->key) == NULL;
 
     if (adds && change->edits->count > 0 &&
         (context->full || context->replica->store.count >= DOCUMENTS_MAX)) {
-        refusal = (struct merge_refusal){ .field = "documents",
-                                          .limit = DOCUMENTS_MAX,
-                                          .value = context->replica->store.count };
+        struct merge_refusal refusal = { .field = "documents",
+                                         .limit = DOCUMENTS_MAX,
+                                         .value = context->replica->store.count };
         return document_refuse(context, ERR_FULL, &refusal);
     }
-    document_stored(context, place, &record);
-    refusal.value = value_bytes_after(&record, change->edits,
-                                      change->whole || place->rule->policy == MERGE_POLICY_VECTOR);
-    merge_record_deinit(&record);
-    if (refusal.value <= place->rule->bytes_max || change->edits->count == 0)
-        return ERR_OK;
-    if (!change->whole && place->rule->policy != MERGE_POLICY_VECTOR)
-        return document_refuse(context, ERR_FULL, &refusal);
-    refusal.field = "json";
-    return document_refuse(context, ERR_TOO_LARGE, &refusal);
+    return check_bytes(context, place, change);
 }
 
 /* NULL: there is none, since too many wrote lately. */

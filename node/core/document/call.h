@@ -105,6 +105,7 @@ bool document_stands(struct document_context *context, const struct document_pla
 struct document_change {
     const struct value_edits *edits;
     bool whole;
+    bool updates; /* What is there: it may stay above the collection's limit if it shrinks. */
 };
 NODISCARD err document_commit(struct document_context *context, const struct document_place *place,
                               const struct document_write *write,

@@ -446,6 +446,28 @@ static void too_large_is_told_by_limit_and_value(void **state)
             CODE(CAPACITY_FULL), NULL);
 }
 
+/* A later version of the definition, or the other side of a cut, put it above the limit. */
+static void what_is_above_its_limit_may_shrink(void **state)
+{
+    const char *fields = "{\"aaaaaaaaaaaaaaaa\":1,\"bbbbbbbbbbbbbbbb\":{\"x\":22,\"y\":3}}";
+    struct fixture *f = *state;
+
+    assert_int_equal(put(f, 0, &(struct put){ "settings", fields, NULL, 0, NULL }), ERR_OK);
+    assert_int_equal(put(f, 0, &(struct put){ "prefs", fields, NULL, 0, NULL }), ERR_OK);
+    document_rules_clear(&f->rules);
+    define(f, 1, "prefs", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_LAST_WRITE, 10);
+    define(f, 2, "settings", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_MERGE, 10);
+    refused(f, merge(f, "settings", "{\"c\":1}"), CODE(CAPACITY_FULL), NULL);
+    refused(f, put(f, 0, &(struct put){ "prefs", "{\"bbbbbbbb\":1}", NULL, 0, NULL }),
+            CODE(INVALID_ARGUMENT), "json");
+    assert_int_equal(merge(f, "settings", "{\"none\":null}"), ERR_OK);
+    assert_int_equal(merge(f, "settings", "{\"aaaaaaaaaaaaaaaa\":null}"), ERR_OK);
+    assert_int_equal(merge(f, "settings", "{\"bbbbbbbbbbbbbbbb\":{\"x\":2}}"), ERR_OK);
+    shows(f, 0, "settings", "{\"bbbbbbbbbbbbbbbb\":{\"x\":2,\"y\":3}}");
+    assert_int_equal(merge(f, "prefs", "{\"aaaaaaaaaaaaaaaa\":null}"), ERR_OK);
+    shows(f, 0, "prefs", "{\"bbbbbbbbbbbbbbbb\":{\"x\":22,\"y\":3}}");
+}
+
 static void a_majority_that_is_not_near_is_unavailable(void **state)
 {
     struct fixture *f = *state;
@@ -522,6 +544,7 @@ int main(void)
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),
         TEST(too_large_is_told_by_limit_and_value),
+        TEST(what_is_above_its_limit_may_shrink),
         TEST(a_majority_that_is_not_near_is_unavailable),
         TEST(a_list_walks_one_collection_by_prefix),
     };

@@ -18,7 +18,7 @@ static err begin(struct document_context *context, struct slice bytes,
 
     if (e != ERR_OK)
         return e;
-    e = document_commit(context, &place, &write, &(struct document_change){ edits, true },
+    e = document_commit(context, &place, &write, &(struct document_change){ edits, true, false },
                         ret_begun);
     merge_key_unref(place.key);
     return e;

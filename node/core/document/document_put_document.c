@@ -62,8 +62,8 @@ static err put(struct document_context *context, const struct document_place *pl
         e = refuse_invalid(context->arena, context->refusal, "json", edits->why, "");
     if (e == ERR_OK) {
         bool whole = place->rule->policy != MERGE_POLICY_VECTOR;
-        e = document_commit(context, place, &write, &(struct document_change){ edits, whole },
-                            ret_begun);
+        e = document_commit(context, place, &write,
+                            &(struct document_change){ edits, whole, false }, ret_begun);
     }
     json_decref(json);
     return e;

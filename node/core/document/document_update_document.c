@@ -259,7 +259,8 @@ static err update_place(struct update *update, struct document_begun *ret_begun)
     if (e != ERR_OK)
         return e;
     return document_commit(update->context, update->place, &write,
-                           &(struct document_change){ update->edits, update->whole }, ret_begun);
+                           &(struct document_change){ update->edits, update->whole, true },
+                           ret_begun);
 }
 
 static err begin(struct document_context *context, struct slice bytes,

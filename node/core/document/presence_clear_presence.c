@@ -19,7 +19,7 @@ static err clear(struct document_context *context, const struct document_place *
         e = value_add(edits, &edit);
     if (e != ERR_OK)
         return e;
-    return document_commit(context, place, &write, &(struct document_change){ edits, whole },
+    return document_commit(context, place, &write, &(struct document_change){ edits, whole, false },
                            ret_begun);
 }
 

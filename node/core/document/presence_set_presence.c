@@ -127,7 +127,7 @@ static err set(struct document_context *context, const struct document_place *pl
     merge_record_deinit(&record);
     if (e != ERR_OK)
         return e;
-    return document_commit(context, place, &write, &(struct document_change){ edits, false },
+    return document_commit(context, place, &write, &(struct document_change){ edits, false, false },
                            ret_begun);
 }
 

@@ -102,24 +102,6 @@ err value_leaves(struct value_edits *edits, struct slice path, const json_t *val
     return e;
 }
 
-uint64_t value_bytes_after(const struct merge_record *record, const struct value_edits *edits,
-                           bool whole)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < edits->count; i++)
-        bytes += edits->list[i].path.size + edits->list[i].value.size;
-    for (uint32_t i = 0; i < record->count && !whole; i++) {
-        struct slice path = merge_cell_path(record->cells[i]);
-        bool replaced = false;
-
-        for (uint32_t j = 0; j < edits->count && !replaced; j++)
-            replaced = slice_equal(edits->list[j].path, path);
-        bytes += replaced ? 0 : path.size + merge_cell_value(record->cells[i]).size;
-    }
-    return bytes;
-}
-
 /* ---- to JSON ---- */
 
 /* What stands in a cell was written in canonical form; disks rot. */

@@ -31,9 +31,6 @@ NODISCARD err value_leaves(struct value_edits *edits, struct slice path, const j
 /* One more edit; its slices are the arena's. ERR_INVALID: there are MERGE_EDITS_MAX, or `path` has
  * a form or a size that no path has. */
 NODISCARD err value_add(struct value_edits *edits, const struct merge_edit *edit);
-/* The bytes of paths and values of a record once the edits are made. */
-uint64_t value_bytes_after(const struct merge_record *record, const struct value_edits *edits,
-                           bool whole);
 
 /* The record's JSON at `now_ms`; NULL: nothing is there. The caller's to json_decref. */
 json_t *value_json(const struct merge_record *record, uint64_t now_ms);

@@ -133,39 +133,47 @@ static bool notes_fit(const struct merge_record *record, const struct merge_edit
     return fit;
 }
 
-err merge_edits_fit(const struct merge_record *record, const struct merge_edits *edits,
-                    struct merge_refusal *ret_refusal)
+struct merge_left merge_edits_left(const struct merge_record *record,
+                                   const struct merge_edits *edits)
 {
-    uint64_t cells = 0, bytes = 0;
+    struct merge_left left = { 0 };
 
-    if (record->policy == MERGE_POLICY_COUNTER && !notes_fit(record, edits)) {
-        (void)refuse(ret_refusal, "operations", MERGE_SPENT_MAX, MERGE_SPENT_MAX + 1);
-        return ERR_FULL;
-    }
     for (uint32_t i = 0; i < record->count; i++) {
         const struct merge_cell *cell = record->cells[i];
 
         if (is_replaced(record->policy, edits, cell))
             continue;
-        cells++;
-        bytes += cell->path_size + cell->value_size;
+        left.cells++;
+        left.bytes += cell->path_size + cell->value_size;
     }
-    uint32_t added = 0;
-
     for (uint32_t i = 0; i < edits->count; i++) {
-        added += !edits->list[i].remove;
-        bytes += edits->list[i].remove ? 0 : edits->list[i].path.size + edits->list[i].value.size;
+        if (edits->list[i].remove)
+            continue;
+        left.added++;
+        left.bytes += edits->list[i].path.size + edits->list[i].value.size;
     }
+    left.cells += left.added;
+    return left;
+}
+
+err merge_edits_fit(const struct merge_record *record, const struct merge_edits *edits,
+                    struct merge_refusal *ret_refusal)
+{
+    if (record->policy == MERGE_POLICY_COUNTER && !notes_fit(record, edits)) {
+        (void)refuse(ret_refusal, "operations", MERGE_SPENT_MAX, MERGE_SPENT_MAX + 1);
+        return ERR_FULL;
+    }
+    struct merge_left left = merge_edits_left(record, edits);
     uint32_t limit =
         record->policy == MERGE_POLICY_VECTOR ? MERGE_SIBLINGS_MAX : MERGE_CELLS_WRITTEN_MAX;
 
-    if (added == 0) /* What takes away is always let through. */
+    if (left.added == 0) /* What takes away is always let through. */
         return ERR_OK;
-    if (cells + added > limit)
+    if (left.cells > limit)
         (void)refuse(ret_refusal, record->policy == MERGE_POLICY_VECTOR ? "siblings" : "fields",
-                     limit, cells + added);
-    else if (bytes > MERGE_BYTES_WRITTEN_MAX)
-        (void)refuse(ret_refusal, "record", MERGE_BYTES_WRITTEN_MAX, bytes);
+                     limit, left.cells);
+    else if (left.bytes > MERGE_BYTES_WRITTEN_MAX)
+        (void)refuse(ret_refusal, "record", MERGE_BYTES_WRITTEN_MAX, left.bytes);
     else
         return ERR_OK;
     return ERR_FULL;

@@ -40,6 +40,13 @@ struct merge_refusal {
 /* ERR_INVALID: not for this policy, or twice one path. ERR_TOO_LARGE: over a limit. */
 NODISCARD err merge_edits_check(enum merge_policy policy, const struct merge_edits *edits,
                                 struct merge_refusal *ret_refusal);
+/* What the write would leave: values, those that it adds, bytes of paths and values. */
+struct merge_left {
+    uint32_t cells, added;
+    uint64_t bytes;
+};
+struct merge_left merge_edits_left(const struct merge_record *record,
+                                   const struct merge_edits *edits);
 /* What the write would leave behind is within limits; ERR_FULL: too many siblings, cells or bytes.
  */
 NODISCARD err merge_edits_fit(const struct merge_record *record, const struct merge_edits *edits,
