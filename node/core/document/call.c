@@ -41,11 +41,21 @@ static err check_entity(struct document_context *context, const char *entity)
                           text_shorten(context->arena, text));
 }
 
+static err unavailable(struct document_context *context, const char *message)
+{
+    err e = refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "", "%s", message);
+
+    context->refusal->retry_after_ms = RETRY_MS;
+    return e;
+}
+
 static err no_such_collection(struct document_context *context, struct slice name)
 {
     char hint[NEAREST_HINT_BYTES];
     struct nearest nearest;
 
+    if (!context->rules->complete)
+        return unavailable(context, "this member has not read all definitions yet");
     nearest_init(&nearest, name);
     for (uint32_t i = 0; i < context->rules->count; i++) {
         if (!context->rules->list[i].deleted)
@@ -414,14 +424,6 @@ err document_told(struct document_context *context, struct slice bytes,
 
 /* ---- what the core refused ---- */
 
-static err unavailable(struct document_context *context, const char *message)
-{
-    err e = refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "", "%s", message);
-
-    context->refusal->retry_after_ms = RETRY_MS;
-    return e;
-}
-
 static err refuse_unavailable(struct document_context *context, const struct merge_refusal *refusal)
 {
     static const struct {
@@ -430,6 +432,7 @@ static err refuse_unavailable(struct document_context *context, const struct mer
     } reasons[] = {
         { "majority", "a majority of the shard's members is out of this one's reach" },
         { "syncing", "this member takes in what it lacks first" },
+        { "disk", "this member's disk takes nothing now" },
         { "clock", "this member's clock is off its peers' by more than a second" },
         { "op_ms", "the op_id is ahead of this member's clock by more than a second" },
         { "member", "this node is not a member of the shard" },

@@ -26,6 +26,8 @@ struct document_context {
     const struct living *living; /* NULL: all game servers live. */
     uint64_t now_ms;             /* The wall clock. */
     bool full; /* The shard's documents fill their share of memory: none may be added. */
+    /* The disk takes nothing: a read of a majority, which repairs, is for another member. */
+    bool no_disk;
     /* The entity is erased, and may be brought back: reads show nothing of it, and nothing is
      * written. */
     bool erased;
@@ -69,7 +71,7 @@ struct document_place {
 /* The message in the arena; NULL: refused. */
 const void *document_unpack(struct document_context *context,
                             const ProtobufCMessageDescriptor *type, struct slice request);
-/* INVALID_ARGUMENT, NOT_FOUND. */
+/* INVALID_ARGUMENT, NOT_FOUND; UNAVAILABLE before all definitions are known. */
 NODISCARD err document_find_rule(struct document_context *context, const char *entity,
                                  const char *collection, const struct document_rule **ret_rule);
 /* What a caller has seen; empty: nothing. In the arena. INVALID_ARGUMENT. */

@@ -62,6 +62,7 @@ static int setup(void **state)
     define(f, 3, "tags", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_SET, 0);
     define(f, 4, "rooms", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_VECTOR, 0);
     define(f, 5, "stats", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_COUNTER, 0);
+    f->rules.complete = true;
     *state = f;
     return 0;
 }
@@ -426,6 +427,18 @@ static void bad_input_is_refused_with_its_field(void **state)
             CODE(OPERATION_EXPIRED), "op_id");
 }
 
+static void a_name_is_not_unknown_before_all_definitions_are_read(void **state)
+{
+    struct fixture *f = *state;
+
+    f->rules.complete = false;
+    refused(f, put(f, 0, &(struct put){ "later", "1", NULL, 0, NULL }), CODE(UNAVAILABLE), NULL);
+    assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 0, NULL }), ERR_OK);
+    f->rules.complete = true;
+    refused(f, put(f, 0, &(struct put){ "later", "1", NULL, 0, NULL }), CODE(NOT_FOUND),
+            "collection");
+}
+
 static void too_large_is_told_by_limit_and_value(void **state)
 {
     struct fixture *f = *state;
@@ -543,6 +556,7 @@ int main(void)
         TEST(what_expired_is_not_shown),
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),
+        TEST(a_name_is_not_unknown_before_all_definitions_are_read),
         TEST(too_large_is_told_by_limit_and_value),
         TEST(what_is_above_its_limit_may_shrink),
         TEST(a_majority_that_is_not_near_is_unavailable),

@@ -6,8 +6,10 @@
 static err ask_majority(struct document_context *context, const struct document_place *place,
                         struct document_begun *ret_begun)
 {
-    struct merge_refusal refusal = { .field = "majority" };
-    err e = merge_read_majority(context->replica, context->now_ms, place->key, &ret_begun->ticket);
+    struct merge_refusal refusal = { .field = context->no_disk ? "disk" : "majority" };
+    err e = context->no_disk ? ERR_UNAVAILABLE
+                             : merge_read_majority(context->replica, context->now_ms, place->key,
+                                                   &ret_begun->ticket);
 
     if (e == ERR_FULL)
         refusal = (struct merge_refusal){ .field = "pending", .limit = MERGE_PENDING_MAX };

@@ -27,6 +27,7 @@ struct document_rule {
 
 /* A zeroed one is valid and empty. */
 struct document_rules {
+    bool complete; /* All that etcd has was told: a name that is not here is not defined. */
     uint32_t count;
     struct document_rule *list; /* By number. */
 };
@@ -35,7 +36,7 @@ void document_rules_deinit(struct document_rules *rules);
 /* A version as etcd has it (internal.v1.DefinitionVersion). Other kinds are left alone, and
  * versions that are no news. ERR_CORRUPT: it cannot be read. ERR_FULL: DOCUMENT_RULES_MAX. */
 NODISCARD err document_rules_take(struct document_rules *rules, struct slice version);
-/* Nothing is known any more: etcd tells all of them again. */
+/* Nothing is known any more, nor complete: etcd tells all of them again. */
 void document_rules_clear(struct document_rules *rules);
 /* NULL: none of that name is defined. Valid until the next take or clear. */
 const struct document_rule *document_rules_find(const struct document_rules *rules,

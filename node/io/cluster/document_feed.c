@@ -46,8 +46,10 @@ static void on_definitions_reset(void *context)
 
 static void on_definitions_synced(void *context, int64_t revision)
 {
-    (void)context;
+    struct document_feed *feed = context;
+
     (void)revision;
+    feed->options.complete(feed->options.user);
 }
 
 static void on_put(void *context, const struct etcd_kv *kv)

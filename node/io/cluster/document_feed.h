@@ -24,6 +24,8 @@ struct document_feed_options {
     void (*definition)(void *user, struct slice version);
     /* All of them are told again. */
     void (*reset)(void *user);
+    /* All that there are were told. */
+    void (*complete)(void *user);
     void (*secret)(void *user, const uint8_t secret[DOCUMENT_SECRET_BYTES]);
     void *user;
 };

@@ -63,6 +63,8 @@ void mergers_record(struct mergers *mergers, uint32_t shard, const struct rep_re
 void mergers_definition(struct mergers *mergers, struct slice version);
 /* All definitions are told again. */
 void mergers_definitions_reset(struct mergers *mergers);
+/* All that there are were told: until then an unknown collection is UNAVAILABLE. */
+void mergers_definitions_complete(struct mergers *mergers);
 /* What contexts are signed with; without it no call is taken. Copied. */
 void mergers_secret(struct mergers *mergers, const uint8_t secret[MERGERS_SECRET_BYTES]);
 
@@ -75,7 +77,8 @@ struct mergers_request {
     struct slice bytes;
 };
 /* Answered by options.answer, perhaps before this returns. ERR_NOT_FOUND: this node is not a member
- * of the shard; ERR_FULL: too much waits for the disk. Nothing was begun then. */
+ * of the shard; ERR_FULL: too much waits for the disk to write more. Nothing was begun then. A full
+ * disk ends writes, which the caller may bring to another member, and no reads. */
 NODISCARD err mergers_call(struct mergers *mergers, const struct mergers_request *request);
 void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call);
 

@@ -15,6 +15,7 @@ struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
                                       .replica = merger->replica,
                                       .living = mergers->options.living,
                                       .now_ms = loop_wall_ms(),
+                                      .no_disk = mergers_disk_is_behind(mergers),
                                       .full = merger->record_bytes > SHARD_BYTES_MAX,
                                       .erased = mergers_erased(mergers, shard, request),
                                       .refusal = refusal };

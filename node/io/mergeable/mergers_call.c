@@ -1,6 +1,7 @@
 /* The calls of DocumentService at this member. */
 #include <string.h>
 
+#include "idl/method.h"
 #include "node/io/mergeable/mergers_internal.h"
 #include "runtime/base/check.h"
 
@@ -32,17 +33,25 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
     CHECK(method != NULL && request->shard < mergers->options.shard_count);
     if (mergers->stopping || !mergers_is_member(mergers, request->shard))
         return ERR_NOT_FOUND;
-    if (mergers_disk_is_behind(mergers))
+    bool behind = mergers_disk_is_behind(mergers), writes = method_find(request->method)->writes;
+    bool full = space_state(mergers->options.space) == SPACE_FULL;
+
+    if (behind && writes && !full)
         return ERR_FULL;
     arena_reset(&mergers->arena);
     mergers->calls++;
+    if (full && writes) { /* Another member may have room. */
+        mergers_refuse_unavailable(mergers, request->call, "this member's disk is full");
+        return ERR_OK;
+    }
     if (!mergers->has_secret) {
         mergers_refuse_unavailable(mergers, request->call,
                                    "this member has not read its secret yet");
         return ERR_OK;
     }
     CHECK(mergers_need(mergers, request->shard) != NULL);
-    mergers_erase(mergers, request->shard, request->bytes);
+    if (!behind)
+        mergers_erase(mergers, request->shard, request->bytes);
     struct document_context context =
         mergers_context(mergers, request->shard, request->bytes, &refusal);
     err e = method->begin(&context, request->bytes, &begun);

@@ -502,6 +502,11 @@ void mergers_definitions_reset(struct mergers *mergers)
     document_rules_clear(&mergers->rules);
 }
 
+void mergers_definitions_complete(struct mergers *mergers)
+{
+    mergers->rules.complete = true;
+}
+
 void mergers_secret(struct mergers *mergers, const uint8_t secret[MERGERS_SECRET_BYTES])
 {
     hmac_key_init(&mergers->secret, (struct slice){ secret, MERGERS_SECRET_BYTES });

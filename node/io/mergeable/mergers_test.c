@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "holdfast/internal/v1/definition.pb-c.h"
+#include "holdfast/internal/v1/refusal.pb-c.h"
 #include "holdfast/v1/document.pb-c.h"
 #include "holdfast/v1/presence.pb-c.h"
 #include "idl/error_code.h"
@@ -36,6 +37,7 @@ struct member {
     char directory[TEST_DIRECTORY_BYTES + 32];
     struct mergers *mergers;   /* NULL: it is down. */
     struct erasures *erasures; /* What its strict log says. */
+    struct space *space;       /* NULL: its disk always has room. */
 };
 
 /* The answer to the last call. */
@@ -148,6 +150,7 @@ static void define(struct mergers *mergers)
     version.body = &body;
     size_t size = protobuf_c_message_pack(&version.base, bytes);
     mergers_definition(mergers, (struct slice){ bytes, size });
+    mergers_definitions_complete(mergers);
 }
 
 static void start(struct world *w, uint32_t place)
@@ -159,6 +162,7 @@ static void start(struct world *w, uint32_t place)
     if (mergers_new(&(struct mergers_options){ .loop = w->loop,
                                                .log = &quiet,
                                                .directory = member->directory,
+                                               .space = member->space,
                                                .erasures = member->erasures,
                                                .self = member->id,
                                                .boot = ++w->boot,
@@ -260,6 +264,18 @@ static enum reply_status call(struct world *w, uint32_t place, uint32_t method,
     if (!loop_run_until(w->loop, has_answer, w, PATIENCE_MS))
         fail_msg("no answer in time");
     return w->answered.status;
+}
+
+/* The last answer is a refusal. */
+static void refused_as(const struct world *w, Holdfast__V1__ErrorCode code)
+{
+    Holdfast__Internal__V1__Refusal *refusal =
+        holdfast__internal__v1__refusal__unpack(NULL, w->answered.body.size, w->answered.body.data);
+
+    assert_int_equal(w->answered.status, REPLY_REFUSED);
+    assert_non_null(refusal);
+    assert_int_equal(refusal->code, code);
+    holdfast__internal__v1__refusal__free_unpacked(refusal, NULL);
 }
 
 static enum reply_status put(struct world *w, uint32_t place, const char *key, const char *json)
@@ -508,6 +524,53 @@ static void a_removed_member_gives_what_it_alone_has_and_then_holds_nothing(void
     fail_msg("the removed member keeps its replica");
 }
 
+static bool log_has_room(void *user)
+{
+    (void)user;
+    return true;
+}
+
+static void database_rests(void *user, bool rests)
+{
+    (void)user;
+    (void)rests;
+}
+
+static bool is_full(void *user)
+{
+    return space_state(user) == SPACE_FULL;
+}
+
+/* The router brings a write that is UNAVAILABLE to another member. */
+static void a_full_disk_ends_writes_and_no_reads(void **state)
+{
+    struct world *w = *state;
+    struct member *full = &w->members[0];
+
+    assert_int_equal(put(w, 0, "a", "1"), REPLY_OK);
+    stop(w, 0);
+    full->space = space_new(&(struct space_options){ .loop = w->loop,
+                                                     .log = &quiet,
+                                                     .log_path = w->directory,
+                                                     .db_path = w->directory,
+                                                     .free_min = UINT64_MAX / 8,
+                                                     .log_has_room = log_has_room,
+                                                     .database_rests = database_rests });
+    assert_true(loop_run_until(w->loop, is_full, full->space, PATIENCE_MS));
+    start(w, 0);
+    assert_int_equal(count_any(w, 0, "a"), 1);
+    assert_int_equal(listed(w, 0), 1);
+    assert_int_equal(put(w, 0, "b", "1"), REPLY_REFUSED);
+    refused_as(w, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE);
+    assert_int_equal(
+        count(w, 0, "a", HOLDFAST__V1__DOCUMENT_CONSISTENCY__DOCUMENT_CONSISTENCY_MAJORITY), 0);
+    refused_as(w, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE);
+    assert_int_equal(put(w, 1, "b", "1"), REPLY_OK);
+    stop(w, 0);
+    space_free(full->space);
+    full->space = NULL;
+}
+
 static void an_erased_entity_is_shown_by_no_read_and_an_undo_brings_it_back(void **state)
 {
     struct world *w = *state;
@@ -685,6 +748,7 @@ int main(void)
         TEST(a_write_is_everywhere_and_survives_a_restart_of_all),
         TEST(both_sides_of_a_cut_write_and_all_come_to_be_equal),
         TEST(a_database_that_is_damaged_is_filled_from_the_others),
+        TEST(a_full_disk_ends_writes_and_no_reads),
         TEST(an_erased_entity_is_shown_by_no_read_and_an_undo_brings_it_back),
         TEST(what_is_purged_comes_back_from_no_sleeper_and_no_disk),
         TEST(a_member_that_is_asked_for_nothing_purges_too),

@@ -56,6 +56,13 @@ static void on_reset(void *user)
     mergers_definitions_reset(documents->mergers);
 }
 
+static void on_complete(void *user)
+{
+    const struct node_documents *documents = user;
+
+    mergers_definitions_complete(documents->mergers);
+}
+
 static void on_secret(void *user, const uint8_t secret[DOCUMENT_SECRET_BYTES])
 {
     const struct node_documents *documents = user;
@@ -91,6 +98,7 @@ static err make(struct node_documents *documents, char ret_text[MERGERS_TEXT_BYT
                                          .log = options->log,
                                          .definition = on_definition,
                                          .reset = on_reset,
+                                         .complete = on_complete,
                                          .secret = on_secret,
                                          .user = documents },
         &documents->feed);
