@@ -96,13 +96,38 @@ static err classify(const struct log *log, const char *what, char *error)
     return damage ? ERR_CORRUPT : ERR_IO;
 }
 
-bool merge_db_exists(const char *directory)
+static bool is_database(const char *directory)
 {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES + 16];
     struct stat found;
 
     snprintf(path, sizeof path, "%s/CURRENT", directory);
     return stat(path, &found) == 0;
+}
+
+/* Where merge_db_begin_again makes the new one, with what says that an earlier one was lost. */
+static void name_beside(const char *directory, char ret_beside[PATH_BYTES])
+{
+    snprintf(ret_beside, PATH_BYTES, "%s.new", directory);
+}
+
+bool merge_db_exists(const char *directory)
+{
+    char beside[PATH_BYTES];
+
+    name_beside(directory, beside);
+    return is_database(directory) || is_database(beside);
+}
+
+/* The damaged one was set aside, which is done once the new one is whole, and a crash came. */
+static err take_place(const char *directory)
+{
+    char beside[PATH_BYTES];
+
+    name_beside(directory, beside);
+    if (is_database(directory) || !is_database(beside))
+        return ERR_OK;
+    return rename(beside, directory) == 0 ? ERR_OK : ERR_IO;
 }
 
 /* An empty value: there is none. To be freed. */
@@ -183,6 +208,11 @@ static err open_torn(struct merge_db *db, const char *directory, char *ret_text)
 err merge_db_open(const char *directory, const struct log *log, struct merge_db **ret_db,
                   char ret_text[MERGE_DB_TEXT_BYTES])
 {
+    if (take_place(directory) != ERR_OK) {
+        snprintf(ret_text, MERGE_DB_TEXT_BYTES, "%s: cannot be renamed: %s", directory,
+                 strerror(errno));
+        return ERR_IO;
+    }
     struct merge_db *db = mem_zalloc(sizeof *db);
 
     db->log = log;
@@ -212,48 +242,69 @@ bool merge_db_lost(const struct merge_db *db)
     return db->lost;
 }
 
-/* What a person may still want to look at stands aside; one of them is kept. */
-static err set_aside(const char *directory, const char *aside)
+static void destroy(const char *directory)
 {
     char *error = NULL;
     rocksdb_options_t *options = rocksdb_options_create();
     struct stat found;
 
-    if (stat(aside, &found) == 0)
-        rocksdb_destroy_db(options, aside, &error);
+    if (stat(directory, &found) == 0)
+        rocksdb_destroy_db(options, directory, &error);
     rocksdb_options_destroy(options);
     rocksdb_free(error);
-    if (stat(aside, &found) == 0)
-        (void)rmdir(aside);
+    if (stat(directory, &found) == 0)
+        (void)rmdir(directory);
+}
+
+/* What a person may still want to look at stands aside; one of them is kept. */
+static err set_aside(const char *directory)
+{
+    char aside[PATH_BYTES];
+
+    snprintf(aside, sizeof aside, "%s.damaged", directory);
+    destroy(aside);
     return rename(directory, aside) == 0 || errno == ENOENT ? ERR_OK : ERR_IO;
 }
 
+/* A new one that says that an earlier one was lost. */
+static err make_beside(const char *beside, const struct log *log,
+                       char ret_text[MERGE_DB_TEXT_BYTES])
+{
+    struct merge_db *db;
+    char *error = NULL;
+
+    destroy(beside);
+    err e = merge_db_open(beside, log, &db, ret_text);
+
+    if (e != ERR_OK)
+        return ERR_IO; /* It is not the one that is damaged. */
+    rocksdb_put(db->rocks, db->write_options, lost_key, sizeof lost_key, "", 0, &error);
+    if (error != NULL) {
+        snprintf(ret_text, MERGE_DB_TEXT_BYTES, "the new one cannot be written: %s", error);
+        rocksdb_free(error);
+        e = ERR_IO;
+    }
+    merge_db_close(db);
+    return e;
+}
+
+/* Whenever this ends early, a start finds the damaged one, or the new one that says so. */
 err merge_db_begin_again(const char *directory, const struct log *log, struct merge_db **ret_db,
                          char ret_text[MERGE_DB_TEXT_BYTES])
 {
-    char aside[PATH_BYTES];
-    char *error = NULL;
+    char beside[PATH_BYTES];
 
-    snprintf(aside, sizeof aside, "%s.damaged", directory);
-    if (set_aside(directory, aside) != ERR_OK) {
+    name_beside(directory, beside);
+    err e = make_beside(beside, log, ret_text);
+
+    if (e != ERR_OK)
+        return e;
+    if (set_aside(directory) != ERR_OK) {
         snprintf(ret_text, MERGE_DB_TEXT_BYTES, "%s: cannot be renamed: %s", directory,
                  strerror(errno));
         return ERR_IO;
     }
-    err e = merge_db_open(directory, log, ret_db, ret_text);
-    if (e != ERR_OK)
-        return e;
-    struct merge_db *db = *ret_db;
-
-    rocksdb_put(db->rocks, db->write_options, lost_key, sizeof lost_key, "", 0, &error);
-    if (error == NULL) {
-        db->lost = true;
-        return ERR_OK;
-    }
-    snprintf(ret_text, MERGE_DB_TEXT_BYTES, "%s: %s", directory, error);
-    rocksdb_free(error);
-    merge_db_close(db);
-    return ERR_IO;
+    return merge_db_open(directory, log, ret_db, ret_text);
 }
 
 /* ---- writing ---- */

@@ -39,8 +39,9 @@ bool merge_db_exists(const char *directory);
 /* Opens it, or makes it. ERR_CORRUPT: damaged. ERR_IO. `ret_text` says what RocksDB said. */
 NODISCARD err merge_db_open(const char *directory, const struct log *log, struct merge_db **ret_db,
                             char ret_text[MERGE_DB_TEXT_BYTES]);
-/* Renames the damaged one to <directory>.damaged, in place of an earlier such one, and makes a new
- * one, which merge_db_lost says of for ever. ERR_IO: as before. */
+/* Makes a new one in <directory>.new, which merge_db_lost says of for ever, renames the damaged one
+ * to <directory>.damaged, in place of an earlier such one, and puts the new one in its place.
+ * ERR_IO: as before; so does a crash leave it. */
 NODISCARD err merge_db_begin_again(const char *directory, const struct log *log,
                                    struct merge_db **ret_db, char ret_text[MERGE_DB_TEXT_BYTES]);
 /* NULL is allowed. No other call may be inside. */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -270,9 +271,9 @@ static void a_torn_tail_is_dropped(void **state)
     assert_int_equal(found.log_last, 19);
 }
 
-static void damage_in_the_middle_is_told_and_a_new_database_says_so_for_ever(void **state)
+/* Batches that were acknowledged stand behind what cannot be read. */
+static void damage(struct test *test)
 {
-    struct test *test = *state;
     struct stat size;
     char path[512];
 
@@ -285,10 +286,59 @@ static void damage_in_the_middle_is_told_and_a_new_database_says_so_for_ever(voi
     for (int i = 0; i < 40; i++)
         fputc(0x5a, file);
     fclose(file);
-    assert_int_equal(merge_db_open(test->path, &quiet, &test->db, test->text), ERR_CORRUPT);
+}
+
+static void damage_in_the_middle_is_told_and_a_new_database_says_so_for_ever(void **state)
+{
+    struct test *test = *state;
+
+    damage(test);
+    for (int i = 0; i < 2; i++) /* Looking at it mends nothing. */
+        assert_int_equal(merge_db_open(test->path, &quiet, &test->db, test->text), ERR_CORRUPT);
     assert_int_equal(merge_db_begin_again(test->path, &quiet, &test->db, test->text), ERR_OK);
     assert_true(merge_db_lost(test->db));
     close_db(test);
+    must_open(test);
+    assert_true(merge_db_lost(test->db));
+}
+
+static void forbid_files(bool forbid)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = forbid ? 3 : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* The next start finds what is damaged, or what says that it was: not an empty one. */
+static void a_replacement_that_fails_is_tried_again(void **state)
+{
+    struct test *test = *state;
+
+    damage(test);
+    forbid_files(true);
+    assert_int_equal(merge_db_begin_again(test->path, &quiet, &test->db, test->text), ERR_IO);
+    forbid_files(false);
+    assert_true(merge_db_exists(test->path));
+    assert_int_equal(merge_db_open(test->path, &quiet, &test->db, test->text), ERR_CORRUPT);
+    assert_int_equal(merge_db_begin_again(test->path, &quiet, &test->db, test->text), ERR_OK);
+    assert_true(merge_db_lost(test->db));
+}
+
+/* A crash between the two renames: the damaged one stands aside, the new one is not in its place.
+ */
+static void a_replacement_that_is_made_takes_its_place_at_the_next_start(void **state)
+{
+    struct test *test = *state;
+    char beside[TEST_DIRECTORY_BYTES + 32];
+
+    damage(test);
+    assert_int_equal(merge_db_begin_again(test->path, &quiet, &test->db, test->text), ERR_OK);
+    close_db(test);
+    snprintf(beside, sizeof beside, "%s.new", test->path);
+    assert_int_equal(rename(test->path, beside), 0);
+    assert_true(merge_db_exists(test->path));
     must_open(test);
     assert_true(merge_db_lost(test->db));
 }
@@ -375,6 +425,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_torn_tail_is_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(
             damage_in_the_middle_is_told_and_a_new_database_says_so_for_ever, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_replacement_that_fails_is_tried_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_replacement_that_is_made_takes_its_place_at_the_next_start, setup, teardown),
         cmocka_unit_test_setup_teardown(every_acknowledged_batch_survives_sigkill, setup, teardown),
     };
 
