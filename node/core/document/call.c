@@ -288,7 +288,7 @@ static err check_room(struct document_context *context, const struct document_pl
     bool adds = merge_store_find(&context->replica->store, place->key) == NULL;
 
     if (adds && change->edits->count > 0 &&
-        (context->full || context->replica->store.count >= DOCUMENTS_MAX)) {
+        (context->full || context->replica->store.count >= DOCUMENT_ROWS_MAX)) {
         struct merge_refusal refusal = { .field = "documents",
                                          .limit = DOCUMENTS_MAX,
                                          .value = context->replica->store.count };

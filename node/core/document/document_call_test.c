@@ -427,6 +427,29 @@ static void bad_input_is_refused_with_its_field(void **state)
             CODE(OPERATION_EXPIRED), "op_id");
 }
 
+/* As many deletes wait for a member that is away. */
+static void deleted_documents_leave_room_for_others(void **state)
+{
+    struct fixture *f = *state;
+    struct merge_store *store = &f->replicas[0]->store;
+
+    for (uint32_t i = 0; i < DOCUMENT_ROWS_MAX; i++) {
+        uint8_t name[8];
+        struct merge_key *key;
+
+        if (i == DOCUMENTS_MAX)
+            assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 0, NULL }), ERR_OK);
+        store_u64(name, __builtin_bswap64(i)); /* In this order rows are appended. */
+        assert_int_equal(
+            merge_key_new(SLICE_LITERAL("guild:1"), (struct slice){ name, sizeof name }, &key),
+            ERR_OK);
+        causal_raise(&merge_store_make(store, key)->recent, 77, i + 1);
+        merge_key_unref(key);
+    }
+    refused(f, put(f, 0, &(struct put){ "settings", "{\"a\":1}", NULL, 0, NULL }),
+            CODE(CAPACITY_FULL), NULL);
+}
+
 static void a_name_is_not_unknown_before_all_definitions_are_read(void **state)
 {
     struct fixture *f = *state;
@@ -556,6 +579,7 @@ int main(void)
         TEST(what_expired_is_not_shown),
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),
+        TEST(deleted_documents_leave_room_for_others),
         TEST(a_name_is_not_unknown_before_all_definitions_are_read),
         TEST(too_large_is_told_by_limit_and_value),
         TEST(what_is_above_its_limit_may_shrink),

@@ -78,12 +78,16 @@ static void join(struct merge_replica *replica, const struct merge_incoming *inc
     bool speaks = merge_clock_speaks_for(replica, incoming->key);
     struct merge_record *local = merge_store_make(&replica->store, incoming->key);
 
+    /* What says nothing here makes no row: its dot is in clock and index. */
+    bool says_nothing = merge_record_is_void(local) && incoming->record->count == 0 &&
+                        causal_is_empty(&incoming->record->recent);
+
     if (merge_record_is_void(local))
         local->erasure = merge_store_erasure(&replica->store, merge_key_entity(incoming->key));
     if (speaks)
         causal_fill(&local->context, &replica->clock);
     (void)merge_record_join(local, incoming->record);
-    for (uint32_t i = 0; i < incoming->dot_count; i++)
+    for (uint32_t i = 0; i < incoming->dot_count && !says_nothing; i++)
         causal_raise(&local->recent, incoming->dots[i].actor, incoming->dots[i].counter);
 }
 

@@ -121,6 +121,9 @@ static err commit(struct merge_replica *replica, struct merge_key *key, enum mer
     merge_record_full(replica, key, &record);
     if (record.policy == MERGE_POLICY_NONE)
         record.policy = policy;
+    /* A delete of what is not here, by a caller that has seen nothing. */
+    bool is_void = edits->count == 0 && edits->seen == NULL && record.count == 0 &&
+                   causal_is_empty(&record.recent);
     err e = ERR_OK;
 
     if (causal_covers(&record.context, edits->dot) || mclock_covers(&replica->clock, edits->dot)) {
@@ -139,6 +142,8 @@ static err commit(struct merge_replica *replica, struct merge_key *key, enum mer
         e = full(ret_refusal, "actors", MCLOCK_ACTORS_MAX);
     if (e == ERR_OK) {
         merge_edits_apply(&record, edits);
+        if (is_void)
+            causal_deinit(&record.recent);
         e = merge_absorb_logged(replica, &incoming);
         if (e != ERR_OK)
             e = full(ret_refusal, "actors", MCLOCK_ACTORS_MAX);
@@ -257,39 +262,65 @@ err merge_write(struct merge_replica *replica, uint64_t now_ms, const struct mer
     return ERR_OK;
 }
 
-static err sweep_row(struct merge_replica *replica, uint64_t now_ms, uint32_t at,
-                     struct merge_written *ret_written)
+/* A walk of the sweep: what it takes away at one moment. */
+struct sweep {
+    uint64_t before_ms;
+    struct merge_folding folding;
+};
+
+static bool may_be_swept(const struct merge_record *record, const struct sweep *sweep)
 {
-    struct merge_record record;
+    bool may = record->policy == MERGE_POLICY_COUNTER && record->count > 0;
+
+    for (uint32_t i = 0; i < record->count && !may; i++) {
+        uint64_t expires_ms = record->cells[i]->expires_ms;
+
+        may = expires_ms != 0 && expires_ms <= sweep->before_ms;
+    }
+    return may;
+}
+
+/* The removals; ret_swept: of a counter, one flag a cell. How many. They borrow from the record. */
+static uint32_t choose_swept(const struct merge_record *record, const struct sweep *sweep,
+                             struct merge_edit *ret_list, bool *ret_swept)
+{
+    if (record->policy == MERGE_POLICY_COUNTER)
+        return merge_counter_swept(record, sweep->before_ms, &sweep->folding, ret_swept);
+    return merge_expired_edits(record, sweep->before_ms, ret_list);
+}
+
+/* ERR_NOT_FOUND: nothing of it goes. Rows are not copied before it is known that something does. */
+static err sweep_row(struct merge_replica *replica, uint64_t now_ms, const struct merge_row *row,
+                     const struct sweep *sweep, struct merge_written *ret_written)
+{
     struct merge_edit list[MERGE_EDITS_MAX];
     struct merge_refusal refusal = { 0 };
-    struct merge_key *key = merge_key_ref(replica->store.rows[at].key);
+    struct merge_record record;
 
-    merge_record_full(replica, key, &record);
-    struct merge_edits edits = { .list = list, .seen = &record.context };
+    if (!may_be_swept(&row->record, sweep))
+        return ERR_NOT_FOUND;
+    bool *swept = mem_zalloc((row->record.count + 1) * sizeof *swept);
+    uint32_t count = choose_swept(&row->record, sweep, list, swept);
 
-    struct merge_folding folding = merge_folding_at(replica, now_ms);
-    bool *swept = mem_zalloc((record.count + 1) * sizeof *swept);
-    uint64_t before_ms = now_ms < MERGE_SWEEP_LATE_MS ? 0 : now_ms - MERGE_SWEEP_LATE_MS;
-    uint32_t count = 0;
+    if (count == 0) {
+        free(swept);
+        return ERR_NOT_FOUND;
+    }
+    struct merge_key *key = merge_key_ref(row->key);
 
-    if (record.policy == MERGE_POLICY_COUNTER)
-        count = merge_counter_swept(&record, before_ms, &folding, swept);
-    else
-        count = edits.count = merge_expired_edits(&record, before_ms, list);
-    edits.swept = swept;
-    err e = ERR_NOT_FOUND;
-
-    if (count > 0) {
-        struct merge_write write = { .key = key, .durability = MERGE_ONE };
-
-        e = replica->pending_count == MERGE_PENDING_MAX
+    merge_record_full(replica, key, &record); /* It has the cells that `list` borrows from. */
+    struct merge_edits edits = { .count = record.policy == MERGE_POLICY_COUNTER ? 0 : count,
+                                 .list = list,
+                                 .seen = &record.context,
+                                 .swept = swept };
+    struct merge_write write = { .key = key, .durability = MERGE_ONE };
+    err e = replica->pending_count == MERGE_PENDING_MAX
                 ? ERR_FULL
                 : commit(replica, key, record.policy, &edits, &refusal);
-        ret_written->dot = edits.dot;
-        if (e == ERR_OK)
-            wait_for(replica, now_ms, &write, ret_written);
-    }
+
+    ret_written->dot = edits.dot;
+    if (e == ERR_OK)
+        wait_for(replica, now_ms, &write, ret_written);
     free(swept);
     merge_record_deinit(&record);
     merge_key_unref(key);
@@ -300,6 +331,9 @@ err merge_sweep(struct merge_replica *replica, uint64_t now_ms, const struct mer
                 struct merge_key **ret_key, struct merge_written *ret_written)
 {
     struct merge_refusal refusal = { 0 };
+    struct sweep sweep = { .before_ms =
+                               now_ms < MERGE_SWEEP_LATE_MS ? 0 : now_ms - MERGE_SWEEP_LATE_MS,
+                           .folding = merge_folding_at(replica, now_ms) };
     err e = check_can_write(replica, now_ms, &refusal);
 
     if (e != ERR_OK)
@@ -307,7 +341,7 @@ err merge_sweep(struct merge_replica *replica, uint64_t now_ms, const struct mer
     for (uint32_t i = merge_store_after(&replica->store, after); i < replica->store.count; i++) {
         struct merge_key *key = merge_key_ref(replica->store.rows[i].key);
 
-        e = sweep_row(replica, now_ms, i, ret_written);
+        e = sweep_row(replica, now_ms, &replica->store.rows[i], &sweep, ret_written);
         if (e == ERR_OK) {
             *ret_key = key;
             return ERR_OK;

@@ -70,12 +70,44 @@ static void a_clock_that_was_set_back_revives_no_operation(void **state)
     assert_int_equal(count_one(pair, 1, pair->now_ms - 900, op_ms), ERR_CONFLICT);
 }
 
+/* While a member was away each left a row at all others, without a limit. */
+static void a_delete_of_what_there_is_not_leaves_no_row(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->mute[0] = true;
+    for (uint64_t i = 0; i < 100; i++) {
+        uint8_t name[8];
+        struct merge_key *key;
+
+        store_u64(name, i);
+        assert_int_equal(merge_key_new(SLICE_LITERAL("player:1"), (struct slice){ name, 8 }, &key),
+                         ERR_OK);
+        struct merge_write write = {
+            .key = key, .policy = MERGE_POLICY_LWW, .durability = MERGE_ONE, .whole = true
+        };
+        struct merge_written written;
+        struct merge_refusal refusal = { 0 };
+
+        assert_int_equal(merge_write(pair->replicas[0], pair->now_ms, &write, &written, &refusal),
+                         ERR_OK);
+        pair_drain(pair, 0);
+        merge_key_unref(key);
+    }
+    assert_int_equal(pair->replicas[0]->store.count, 0);
+    pair->mute[0] = false;
+    pair_round(pair);
+    assert_int_equal(pair->replicas[1]->store.count, 0);
+    assert_true(mclock_includes(&pair->replicas[1]->clock, &pair->replicas[0]->clock));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_write_under_a_clock_that_is_ahead_expires_no_operation),
+        TEST(a_delete_of_what_there_is_not_leaves_no_row),
         TEST(a_clock_that_was_set_back_revives_no_operation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@ struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
                                       .living = mergers->options.living,
                                       .now_ms = loop_wall_ms(),
                                       .no_disk = mergers_disk_is_behind(mergers),
-                                      .full = merger->record_bytes > SHARD_BYTES_MAX,
+                                      .full = merger->record_bytes > SHARD_BYTES_MAX ||
+                                              merger->documents >= DOCUMENTS_MAX,
                                       .erased = mergers_erased(mergers, shard, request),
                                       .refusal = refusal };
 }

@@ -64,7 +64,7 @@ struct merger {
     struct held *held;
     struct waiting_call *calls;
     uint64_t looked_ms; /* At what the following say: */
-    uint64_t records[MERGE_POLICY_COUNT], siblings, record_bytes;
+    uint64_t records[MERGE_POLICY_COUNT], siblings, record_bytes, documents;
     /* The latest moment of which all members have all that was written. 0: they are equal. */
     uint64_t apart_since_ms;
     struct mclock mark; /* What the members had between them at `mark_ms`. */

@@ -67,13 +67,14 @@ void mergers_look(struct merger *merger, uint64_t now_ms)
     const struct merge_store *store = &merger->replica->store;
 
     memset(merger->records, 0, sizeof merger->records);
-    merger->siblings = merger->record_bytes = 0;
+    merger->siblings = merger->record_bytes = merger->documents = 0;
     for (uint32_t i = 0; i < store->count; i++) {
         const struct merge_record *record = &store->rows[i].record;
 
         merger->record_bytes += merge_record_bytes(record);
         if (record->count == 0)
             continue;
+        merger->documents++;
         merger->records[record->policy]++;
         merger->siblings += record->policy == MERGE_POLICY_VECTOR && record->count > 1;
     }

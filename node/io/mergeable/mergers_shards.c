@@ -16,7 +16,7 @@
 #define LOOK_MS          2000u
 #define CHECKPOINT_MS    30000u
 #define CHECKPOINT_BYTES (4u * 1024u * 1024u)
-#define SWEEPS_MAX       16u
+#define SWEEPS_MAX       128u /* In one tick. */
 #define SWEEPS_DEAD_MAX  128u
 #define DEPARTING_MS_MAX (24u * 60u * 60u * 1000u)
 /* A message of the shell, above all kinds of the core's: u8 this, u32 shard. */
@@ -413,14 +413,17 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     if (merger->log_bytes > CHECKPOINT_BYTES ||
         (merger->log_bytes > 0 && now_ms - merger->checkpoint_ms >= CHECKPOINT_MS))
         mergers_disk_checkpoint(mergers, shard);
-    if (now_ms - merger->looked_ms < LOOK_MS)
+    bool owner = merger->record.owner == mergers->options.self;
+    bool looks = now_ms - merger->looked_ms >= LOOK_MS;
+
+    if (owner && (looks || merger->swept != NULL)) /* Or it goes on. */
+        sweep(mergers, shard);
+    if (!looks)
         return;
     mergers_look(merger, now_ms);
     give_departing_up(mergers, shard, now_ms);
-    if (merger->record.owner == mergers->options.self) {
-        sweep(mergers, shard);
+    if (owner)
         sweep_dead(mergers, shard);
-    }
     if (!mergers_is_member(mergers, shard) && merge_may_delete(merger->replica)) {
         log_event(mergers->options.log, LOG_INFO, "documents.departed", LOG_N("shard", shard));
         mergers_disk_drop(mergers, shard);
