@@ -81,11 +81,24 @@ static uint32_t pulled_old(const struct merge_replica *replica)
     return count;
 }
 
+/* No other old member is left to ask: what each of them has, though it may take everything in
+ * itself, was pulled under this configuration. */
+static bool took_all(const struct merge_replica *replica)
+{
+    const struct membership *m = &replica->members.membership;
+    bool all = m->config != 0;
+
+    for (uint32_t i = 0; i < replica->peer_count; i++)
+        all &= replica->peers[i].taken_config == m->config ||
+               !is_in(m->members, m->count, replica->peers[i].member);
+    return all;
+}
+
 void merge_sync_begin(struct merge_replica *replica)
 {
     replica->syncing = true;
     for (uint32_t i = 0; i < replica->peer_count; i++)
-        replica->peers[i].pulled_config = 0;
+        replica->peers[i].pulled_config = replica->peers[i].taken_config = 0;
     merge_log_sync(replica, true);
 }
 
@@ -121,7 +134,7 @@ void merge_sync_settle(struct merge_replica *replica)
         return;
     if (is_in(m->members, m->count, replica->options.member) && need > m->count - 1)
         need = m->count - 1; /* It was alone: what it lost was there only. */
-    if (pulled_old(replica) < need)
+    if (pulled_old(replica) < need && !took_all(replica))
         return;
     merge_sync_announce(replica);
     replica->syncing = false;

@@ -14,7 +14,8 @@ NODISCARD err merge_configure(struct merge_replica *replica, const struct merge_
 /* It has lost what it acknowledged, or never had it: it takes everything in first. Logged. */
 void merge_sync_begin(struct merge_replica *replica);
 /* Ends that once enough peers were pulled from: of n old members so many that every majority that
- * acknowledged a write with this replica's help has one of them. Logged. */
+ * acknowledged a write with this replica's help has one of them, or all, where some of them have
+ * lost what they had too: they have no more to give. Logged. */
 void merge_sync_settle(struct merge_replica *replica);
 /* What a voided clock had and no peer named is this replica's own to tell, and so are dots that
  * were above the clock: dots of the index and of cells join the clock. */

@@ -40,7 +40,9 @@ static bool has_use(const struct merge_replica *replica, const struct merge_peer
     const struct membership *m = &replica->members.membership;
     bool must = replica->syncing || m->new_count > 0;
 
-    if (must && peer->pulled_config != m->config && peer->config == m->config && !peer->syncing)
+    uint64_t had_config = peer->syncing ? peer->taken_config : peer->pulled_config;
+
+    if (must && had_config != m->config && peer->config == m->config)
         return true;
     return !mclock_includes(&replica->clock, &peer->clock) ||
            mclock_lacks_closing(&replica->clock, &peer->clock);

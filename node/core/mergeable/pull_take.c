@@ -168,8 +168,11 @@ static err finish(struct merge_replica *replica, struct merge_peer *peer,
     if (e == ERR_OK) {
         merge_log_join(replica, &pull->theirs, closings);
         merge_rows_settle(replica);
-        if (!syncing && head->config == config && pull->config == config)
-            peer->pulled_config = config;
+        if (head->config == config && pull->config == config) {
+            peer->taken_config = config;
+            if (!syncing)
+                peer->pulled_config = config;
+        }
         merge_sync_settle(replica);
         if (replica->dots_above && !replica->syncing)
             merge_sync_announce(replica);

@@ -100,6 +100,27 @@ static void a_write_that_is_heard_before_the_pull_is_kept(void **state)
     assert_false(pair->replicas[1]->dots_above);
 }
 
+/* Each waited for another that has everything, and no act of an operator ended that. */
+static void two_members_that_lost_their_disks_give_each_other_what_they_have(void **state)
+{
+    struct pair *pair = *state;
+
+    pair_write(pair, 0);
+    buf_clear(&pair->logs[1]);
+    pair->cut = true;
+    pair_start(pair, 0, false);
+    pair_start(pair, 1, false);
+    pair->cut = false;
+    for (uint32_t i = 0; i < 4; i++)
+        pair_round(pair);
+    for (uint32_t i = 0; i < PAIR; i++) {
+        assert_false(pair->replicas[i]->syncing);
+        assert_int_equal(pair->replicas[i]->store.count, 1);
+    }
+    are_equal(pair);
+    pair_write(pair, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +130,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_write_that_is_heard_before_the_pull_is_kept, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            two_members_that_lost_their_disks_give_each_other_what_they_have, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

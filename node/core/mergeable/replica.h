@@ -99,8 +99,9 @@ struct merge_peer {
     struct mclock clock;
     uint64_t clock_hash; /* Of its bytes; 0: none. */
     uint64_t echoed;     /* The hash of our clock that it has. */
-    uint64_t
-        pulled_config; /* Everything was pulled from it while this was our configuration and its. */
+    /* Everything was pulled from it while this was our configuration and its; of the second it may
+     * have been taking everything in itself. */
+    uint64_t pulled_config, taken_config;
     struct merge_pull pull;
 };
 

@@ -241,15 +241,17 @@ static err take_tell(struct merge_replica *replica, struct incoming_message *in)
 /* A later process of the peer: what an earlier one said of its clock holds no more. */
 static void meet(struct merge_peer *peer, const struct merge_head *head)
 {
-    uint64_t pulled_config = peer->pulled_config;
+    uint64_t pulled_config = peer->pulled_config, taken_config = peer->taken_config;
     uint64_t member = peer->member;
 
     if (head->boot == peer->boot)
         return;
     merge_peer_deinit(peer);
-    *peer = (struct merge_peer){
-        .member = member, .boot = head->boot, .actor = head->actor, .pulled_config = pulled_config
-    };
+    *peer = (struct merge_peer){ .member = member,
+                                 .boot = head->boot,
+                                 .actor = head->actor,
+                                 .pulled_config = pulled_config,
+                                 .taken_config = taken_config };
 }
 
 static err dispatch(struct merge_replica *replica, struct incoming_message *in)

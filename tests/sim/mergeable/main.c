@@ -118,6 +118,7 @@ static void run_seed(uint64_t seed, struct counts *counts)
     sim->counts_most = msim_chance(sim, 250);
     if (msim_chance(sim, 250))
         sim->fades_ms = sim->now_ms + STORY_MS / 2;
+    sim->loses_many = seed % 8 == 5;
     sim->leaps = seed % 8 == 7; /* Nothing is drawn: kept seeds stay the stories that they are. */
     running = sim;
     make_keys(sim);

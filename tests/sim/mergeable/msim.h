@@ -192,6 +192,7 @@ struct msim {
     uint32_t closed_max;
     uint32_t lost_per_thousand, late_per_thousand; /* Of messages, until it heals. */
     uint32_t synced_per_thousand;                  /* Of steps. */
+    bool loses_many;                               /* Several members may lack what they had. */
     bool leaps;                                    /* Clocks go far ahead for a moment. */
     bool counts_most;                              /* Most writes count, or reset. */
     uint64_t fades_ms; /* From then on most writes delete, so records go for good; 0: never. */
