@@ -422,6 +422,33 @@ err document_told(struct document_context *context, struct slice bytes,
     return ERR_OK;
 }
 
+/* ---- deleted collections ---- */
+
+err document_sweep_deleted(struct document_context *context, const struct merge_key *after,
+                           struct merge_key **ret_key)
+{
+    const struct merge_store *store = &context->replica->store;
+    err e = ERR_NOT_FOUND;
+
+    for (uint32_t i = merge_store_after(store, after);
+         context->rules->deleted_count > 0 && i < store->count && e == ERR_NOT_FOUND; i++) {
+        struct reader name = reader_from(merge_key_name(store->rows[i].key));
+        struct merge_written written;
+
+        if (store->rows[i].record.count == 0 ||
+            !document_rules_deleted(context->rules, read_u64_be(&name)))
+            continue;
+        struct merge_key *key = merge_key_ref(store->rows[i].key);
+
+        e = merge_drop(context->replica, context->now_ms, key, &written);
+        if (e == ERR_OK)
+            *ret_key = key;
+        else
+            merge_key_unref(key);
+    }
+    return e;
+}
+
 /* ---- what the core refused ---- */
 
 static err refuse_unavailable(struct document_context *context, const struct merge_refusal *refusal)

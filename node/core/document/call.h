@@ -58,6 +58,12 @@ NODISCARD err document_told(struct document_context *context, struct slice reque
 /* Answers a write; all of them alike. Appends. */
 void document_written(const char *context, uint32_t replicas, struct buf *out);
 
+/* The owner's job: takes away, by a write, the first document behind `after` (NULL: of all) whose
+ * collection was deleted. ERR_NOT_FOUND: none is left. Other errors as merge_drop. *ret_key is a
+ * reference of the caller. */
+NODISCARD err document_sweep_deleted(struct document_context *context,
+                                     const struct merge_key *after, struct merge_key **ret_key);
+
 /* ---- for the methods ---- */
 
 /* Which document a request is about. */

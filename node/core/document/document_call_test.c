@@ -450,6 +450,39 @@ static void deleted_documents_leave_room_for_others(void **state)
             CODE(CAPACITY_FULL), NULL);
 }
 
+static void the_documents_of_a_deleted_collection_go(void **state)
+{
+    const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
+                                    NULL };
+    struct fixture *f = *state;
+    struct document_context context = { .arena = &f->arena,
+                                        .rules = &f->rules,
+                                        .replica = f->replicas[0],
+                                        .now_ms = f->now_ms,
+                                        .refusal = &f->refusal };
+    struct merge_key *key = NULL;
+    uint32_t dropped = 0;
+
+    assert_int_equal(put(f, 0, &(struct put){ "settings", "{\"a\":1}", NULL, 0, NULL }), ERR_OK);
+    assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 0, NULL }), ERR_OK);
+    assert_int_equal(step(f, "stats", increment), ERR_OK);
+    assert_int_equal(document_sweep_deleted(&context, NULL, &key), ERR_NOT_FOUND);
+    f->rules.list[1].deleted = f->rules.list[4].deleted = true;
+    f->rules.deleted_count = 2;
+    while (document_sweep_deleted(&context, NULL, &key) == ERR_OK) {
+        merge_key_unref(key);
+        dropped++;
+    }
+    assert_int_equal(dropped, 2);
+    fixture_exchange(f->replicas, f->now_ms);
+    f->rules.list[1].deleted = f->rules.list[4].deleted = false;
+    for (int member = 0; member < 2; member++) {
+        shows(f, member, "settings", NULL);
+        shows(f, member, "stats", NULL);
+        shows(f, member, "prefs", "1");
+    }
+}
+
 static void a_name_is_not_unknown_before_all_definitions_are_read(void **state)
 {
     struct fixture *f = *state;
@@ -580,6 +613,7 @@ int main(void)
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),
         TEST(deleted_documents_leave_room_for_others),
+        TEST(the_documents_of_a_deleted_collection_go),
         TEST(a_name_is_not_unknown_before_all_definitions_are_read),
         TEST(too_large_is_told_by_limit_and_value),
         TEST(what_is_above_its_limit_may_shrink),

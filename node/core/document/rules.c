@@ -37,6 +37,13 @@ static uint32_t place_of(const struct document_rules *rules, uint64_t number)
     return low;
 }
 
+bool document_rules_deleted(const struct document_rules *rules, uint64_t number)
+{
+    uint32_t at = place_of(rules, number);
+
+    return at < rules->count && rules->list[at].number == number && rules->list[at].deleted;
+}
+
 const struct document_rule *document_rules_find(const struct document_rules *rules,
                                                 struct slice name)
 {
@@ -115,6 +122,8 @@ static err put(struct document_rules *rules, const struct document_rule *rule)
         memmove(&rules->list[at + 1], &rules->list[at], (rules->count - at) * sizeof *rules->list);
         rules->count++;
     }
+    rules->deleted_count -= known && rules->list[at].deleted;
+    rules->deleted_count += rule->deleted;
     rules->list[at] = *rule;
     return ERR_OK;
 }

@@ -28,7 +28,7 @@ struct document_rule {
 /* A zeroed one is valid and empty. */
 struct document_rules {
     bool complete; /* All that etcd has was told: a name that is not here is not defined. */
-    uint32_t count;
+    uint32_t count, deleted_count;
     struct document_rule *list; /* By number. */
 };
 
@@ -38,6 +38,8 @@ void document_rules_deinit(struct document_rules *rules);
 NODISCARD err document_rules_take(struct document_rules *rules, struct slice version);
 /* Nothing is known any more, nor complete: etcd tells all of them again. */
 void document_rules_clear(struct document_rules *rules);
+/* The collection of that number was deleted. */
+bool document_rules_deleted(const struct document_rules *rules, uint64_t number);
 /* NULL: none of that name is defined. Valid until the next take or clear. */
 const struct document_rule *document_rules_find(const struct document_rules *rules,
                                                 struct slice name);

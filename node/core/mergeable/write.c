@@ -1,6 +1,7 @@
 #include "node/core/mergeable/write.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "node/core/mergeable/absorb.h"
 #include "node/core/mergeable/counter.h"
@@ -289,12 +290,29 @@ static uint32_t choose_swept(const struct merge_record *record, const struct swe
     return merge_expired_edits(record, sweep->before_ms, ret_list);
 }
 
+/* A write of this member's own. */
+static err take_away(struct merge_replica *replica, uint64_t now_ms, struct merge_key *key,
+                     enum merge_policy policy, struct merge_edits *edits,
+                     struct merge_written *ret_written)
+{
+    const struct merge_write write = { .key = key, .durability = MERGE_ONE };
+    struct merge_refusal refusal = { 0 };
+
+    if (replica->pending_count == MERGE_PENDING_MAX)
+        return ERR_FULL;
+    err e = commit(replica, key, policy, edits, &refusal);
+
+    ret_written->dot = edits->dot;
+    if (e == ERR_OK)
+        wait_for(replica, now_ms, &write, ret_written);
+    return e;
+}
+
 /* ERR_NOT_FOUND: nothing of it goes. Rows are not copied before it is known that something does. */
 static err sweep_row(struct merge_replica *replica, uint64_t now_ms, const struct merge_row *row,
                      const struct sweep *sweep, struct merge_written *ret_written)
 {
     struct merge_edit list[MERGE_EDITS_MAX];
-    struct merge_refusal refusal = { 0 };
     struct merge_record record;
 
     if (!may_be_swept(&row->record, sweep))
@@ -313,17 +331,35 @@ static err sweep_row(struct merge_replica *replica, uint64_t now_ms, const struc
                                  .list = list,
                                  .seen = &record.context,
                                  .swept = swept };
-    struct merge_write write = { .key = key, .durability = MERGE_ONE };
-    err e = replica->pending_count == MERGE_PENDING_MAX
-                ? ERR_FULL
-                : commit(replica, key, record.policy, &edits, &refusal);
+    err e = take_away(replica, now_ms, key, record.policy, &edits, ret_written);
 
-    ret_written->dot = edits.dot;
-    if (e == ERR_OK)
-        wait_for(replica, now_ms, &write, ret_written);
     free(swept);
     merge_record_deinit(&record);
     merge_key_unref(key);
+    return e;
+}
+
+err merge_drop(struct merge_replica *replica, uint64_t now_ms, struct merge_key *key,
+               struct merge_written *ret_written)
+{
+    struct merge_refusal refusal = { 0 };
+    struct merge_record record;
+    err e = check_can_write(replica, now_ms, &refusal);
+
+    if (e != ERR_OK)
+        return e;
+    merge_record_full(replica, key, &record);
+    bool *swept = mem_alloc((record.count + 1) * sizeof *swept);
+
+    memset(swept, true, record.count * sizeof *swept);
+    struct merge_edits edits = { .whole = record.policy != MERGE_POLICY_COUNTER,
+                                 .seen = &record.context,
+                                 .swept = swept };
+
+    e = record.count == 0 ? ERR_NOT_FOUND
+                          : take_away(replica, now_ms, key, record.policy, &edits, ret_written);
+    free(swept);
+    merge_record_deinit(&record);
     return e;
 }
 

@@ -40,6 +40,11 @@ NODISCARD err merge_write(struct merge_replica *replica, uint64_t now_ms,
                           const struct merge_write *write, struct merge_written *ret_written,
                           struct merge_refusal *ret_refusal);
 
+/* Removes all that the record has, of a counter too, whose operations are told apart no more: by a
+ * write of this member's, as merge_write with ONE. ERR_NOT_FOUND: it has nothing. */
+NODISCARD err merge_drop(struct merge_replica *replica, uint64_t now_ms, struct merge_key *key,
+                         struct merge_written *ret_written);
+
 /* The owner's sweep: removes by a write of its own what expired MERGE_SWEEP_LATE_MS ago in the
  * first record behind `after` (NULL: of all) that has such values. ERR_NOT_FOUND: none has. Other
  * errors as merge_write. *ret_key is a reference of the caller. */

@@ -69,9 +69,11 @@ struct merger {
     uint64_t apart_since_ms;
     struct mclock mark; /* What the members had between them at `mark_ms`. */
     uint64_t mark_ms;
-    struct merge_key *swept; /* The sweep has come up to here. */
-    uint64_t erased_stamp;   /* Of the last erasure that the replica was told of. */
-    bool erasures_full;      /* It takes no more of them, which was logged. */
+    struct merge_key *swept;         /* The sweep has come up to here. */
+    struct merge_key *swept_deleted; /* As above, of deleted collections. */
+    uint64_t deleted_due_ms;
+    uint64_t erased_stamp; /* Of the last erasure that the replica was told of. */
+    bool erasures_full;    /* It takes no more of them, which was logged. */
     /* As above, of the presence of dead servers: when it is through, those that had ended by
      * `mourning` have no part left. */
     struct merge_key *swept_dead;
@@ -141,6 +143,9 @@ bool mergers_disk_is_behind(const struct mergers *mergers);
 /* Forgets what is known of the shard's rows on disk. */
 void mergers_disk_forget(struct merger *merger);
 void mergers_disk_run(void *user);
+
+/* mergers_sweep.c: by the owner, in each tick; `looks`: walks begin, too, that did not end. */
+void mergers_sweep(struct mergers *mergers, uint32_t shard, bool looks);
 
 /* mergers_look.c: what there is, for limits and metrics. */
 void mergers_look(struct merger *merger, uint64_t now_ms);

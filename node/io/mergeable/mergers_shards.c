@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/core/document/presence.h"
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/members.h"
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/rounds.h"
-#include "node/core/mergeable/write.h"
 #include "node/io/mergeable/mergers_internal.h"
 #include "runtime/base/check.h"
 
@@ -16,8 +14,6 @@
 #define LOOK_MS          2000u
 #define CHECKPOINT_MS    30000u
 #define CHECKPOINT_BYTES (4u * 1024u * 1024u)
-#define SWEEPS_MAX       128u /* In one tick. */
-#define SWEEPS_DEAD_MAX  128u
 #define DEPARTING_MS_MAX (24u * 60u * 60u * 1000u)
 /* A message of the shell, above all kinds of the core's: u8 this, u32 shard. */
 #define DEPARTED 0xd0u
@@ -232,6 +228,7 @@ static void end(struct mergers *mergers, uint32_t shard)
     mclock_deinit(&merger->mark);
     merge_key_unref(merger->swept);
     merge_key_unref(merger->swept_dead);
+    merge_key_unref(merger->swept_deleted);
     for (uint32_t i = 0; i < merger->held_count; i++)
         buf_deinit(&merger->held[i].bytes);
     free(merger->held);
@@ -335,55 +332,6 @@ err mergers_message(struct mergers *mergers, uint64_t from, struct slice message
 
 /* ---- time ---- */
 
-/* What has expired goes by a write of the owner's, which is a write like any other. */
-static void sweep(struct mergers *mergers, uint32_t shard)
-{
-    struct merger *merger = &mergers->shards[shard];
-
-    for (uint32_t i = 0; i < SWEEPS_MAX; i++) {
-        struct merge_written written;
-        struct merge_key *key = NULL;
-        err e = merge_sweep(merger->replica, loop_wall_ms(), merger->swept, &key, &written);
-
-        merge_key_unref(merger->swept);
-        merger->swept = e == ERR_OK ? key : NULL;
-        mergers_drain(mergers, shard);
-        if (e != ERR_OK)
-            return;
-    }
-}
-
-/* The presence that servers left behind when they ended is not shown; it goes like what expired. */
-static void sweep_dead(struct mergers *mergers, uint32_t shard)
-{
-    struct merger *merger = &mergers->shards[shard];
-    uint64_t ended = mergers->options.living != NULL ? mergers->options.living->ended : 0;
-    struct refusal refusal;
-
-    if (merger->mourned == ended)
-        return;
-    if (merger->swept_dead == NULL)
-        merger->mourning = ended;
-    for (uint32_t i = 0; i < SWEEPS_DEAD_MAX; i++) {
-        struct merge_key *key = NULL;
-
-        arena_reset(&mergers->arena);
-        struct document_context context =
-            mergers_context(mergers, shard, (struct slice){ 0 }, &refusal);
-        err e = presence_sweep(&context, merger->swept_dead, &key);
-
-        if (e != ERR_OK && e != ERR_NOT_FOUND)
-            return;
-        merge_key_unref(merger->swept_dead);
-        merger->swept_dead = key;
-        mergers_drain(mergers, shard);
-        if (e == ERR_NOT_FOUND) {
-            merger->mourned = merger->mourning;
-            return;
-        }
-    }
-}
-
 static void give_departing_up(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
 {
     struct merger *merger = &mergers->shards[shard];
@@ -416,14 +364,12 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     bool owner = merger->record.owner == mergers->options.self;
     bool looks = now_ms - merger->looked_ms >= LOOK_MS;
 
-    if (owner && (looks || merger->swept != NULL)) /* Or it goes on. */
-        sweep(mergers, shard);
+    if (owner)
+        mergers_sweep(mergers, shard, looks);
     if (!looks)
         return;
     mergers_look(merger, now_ms);
     give_departing_up(mergers, shard, now_ms);
-    if (owner)
-        sweep_dead(mergers, shard);
     if (!mergers_is_member(mergers, shard) && merge_may_delete(merger->replica)) {
         log_event(mergers->options.log, LOG_INFO, "documents.departed", LOG_N("shard", shard));
         mergers_disk_drop(mergers, shard);
