@@ -75,15 +75,13 @@ static void on_members(void *user, struct slice bytes)
     loading->unusable = true;
 }
 
-/* Boots rise, whatever the clock does. */
 static struct merge_replica *begin(struct loading *loading)
 {
     struct merger *merger = loading->merger;
 
     if (!loading->begun) {
         loading->begun = true;
-        uint64_t boot = loading->mergers->options.boot;
-        merger->boot = merger->boot >= boot ? merger->boot + 1 : boot;
+        merger->boot = mergers_next_boot(loading->mergers, loading->shard);
         const struct merge_options options = mergers_options_of(loading->mergers, loading->shard);
         merger->replica = merge_new(&options);
         merger->life++;
@@ -148,6 +146,14 @@ static int by_key(const void *a, const void *b)
     return merge_key_compare(x->key, y->key);
 }
 
+/* With a clock that was set back, a shard that the disk has no more does not begin below its last.
+ */
+static void follow_boot(struct mergers *mergers, uint64_t boot)
+{
+    if (mergers->options.boot < boot)
+        mergers->options.boot = boot;
+}
+
 static err load(struct mergers *mergers, uint32_t shard)
 {
     struct merger *merger = &mergers->shards[shard];
@@ -166,6 +172,7 @@ static err load(struct mergers *mergers, uint32_t shard)
     if (e != ERR_OK)
         return e;
     (void)begin(&loading);
+    follow_boot(mergers, merger->boot);
     if (merger->written_count > 0)
         qsort(merger->written, merger->written_count, sizeof *merger->written, by_key);
     merger->whole = !loading.unusable;

@@ -127,6 +127,8 @@ bool mergers_is_member(const struct mergers *mergers, uint32_t shard);
 struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard);
 
 /* mergers_options.c */
+/* Of the shard's next replica, above that of its last. */
+uint64_t mergers_next_boot(const struct mergers *mergers, uint32_t shard);
 struct merge_options mergers_options_of(struct mergers *mergers, uint32_t shard);
 
 /* mergers_disk.c */

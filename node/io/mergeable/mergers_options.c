@@ -21,6 +21,14 @@ static void sign(void *user, struct slice message, uint8_t ret_mac[MERGE_TOKEN_M
     memcpy(ret_mac, mac, MERGE_TOKEN_MAC_BYTES);
 }
 
+/* Boots rise, whatever the clock does: within one process, too. */
+uint64_t mergers_next_boot(const struct mergers *mergers, uint32_t shard)
+{
+    uint64_t last = mergers->shards[shard].boot, boot = mergers->options.boot;
+
+    return last >= boot ? last + 1 : boot;
+}
+
 struct merge_options mergers_options_of(struct mergers *mergers, uint32_t shard)
 {
     struct merge_options options = { .shard = shard,

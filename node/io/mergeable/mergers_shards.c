@@ -183,10 +183,9 @@ static void start(struct mergers *mergers, uint32_t shard)
     struct merger *merger = &mergers->shards[shard];
     const struct membership *m = &merger->record.membership;
     bool joins = m->new_count > 0 && !is_in(m->members, m->count, mergers->options.self);
-    bool fresh = merger->boot == 0;
 
-    if (fresh) {
-        merger->boot = mergers->options.boot;
+    if (merger->replica == NULL) {
+        merger->boot = mergers_next_boot(mergers, shard);
         const struct merge_options options = mergers_options_of(mergers, shard);
         merger->replica = merge_new(&options);
         merger->life++;
@@ -220,7 +219,9 @@ struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard)
 static void end(struct mergers *mergers, uint32_t shard)
 {
     struct merger *merger = &mergers->shards[shard];
-    struct merger kept = { .known = merger->known, .record = merger->record, .life = merger->life };
+    struct merger kept = {
+        .known = merger->known, .record = merger->record, .life = merger->life, .boot = merger->boot
+    };
 
     merge_free(merger->replica);
     mergers_disk_forget(merger);
