@@ -2,6 +2,8 @@
 
 #include "runtime/base/check.h"
 
+#define HEAD_BYTES 49u
+
 struct buf *merge_message_begin(struct merge_replica *replica, enum merge_kind kind, uint64_t to,
                                 uint64_t after_log)
 {
@@ -15,6 +17,12 @@ struct buf *merge_message_begin(struct merge_replica *replica, enum merge_kind k
     buf_put_u64(out, replica->actor);
     buf_put_u64(out, replica->members.membership.config);
     return out;
+}
+
+void merge_message_stamp(struct buf *message, uint64_t now_ms)
+{
+    if (message->size >= HEAD_BYTES + 8 && message->data[0] == MERGE_REPORT)
+        store_u64(message->data + HEAD_BYTES, now_ms);
 }
 
 err merge_head_decode(struct reader *reader, struct merge_head *ret_head)

@@ -2,14 +2,16 @@
  * message: what replicas of a mergeable shard say to each other. Every message has a head: u8 kind,
  * u64 generation, shard, from, boot, actor, config; then its body.
  *
- *   REPORT   u8 syncing, u64 ready_config, u64 view, u64 now_ms, u64 hash of the receiver's clock
- * as the sender has it, u64 hash of its own, u8 has clock, clock if the receiver has another one:
- * what the sender's disk has WRITE    u64 actor, u64 counter, u8 wants an answer, key, record with
- * its full context ACK      u64 actor, u64 counter: the sender has that write on disk PULL     u64
- * boot asked, u64 id, u8 full, u8 has after, after key, the asker's clock CHUNK    u64 boot asking,
- * u64 id, u8 full, u8 last, u8 syncing, the sender's clock, compact count; for each record: key,
- * record stripped of that very clock, compact count, its dots (u64, u64) ASK      u64 id, key: a
- * read of a majority TELL     u64 id, key, record with its full context
+ *   REPORT  u64 sent_ms, u8 syncing, u64 ready_config, u64 view, u64 now_ms, u64 hash of the
+ *           receiver's clock as the sender has it, u64 hash of its own, u8 has clock, clock if the
+ *           receiver has another one: what the sender's disk has, as of now_ms
+ *   WRITE   u64 actor, u64 counter, u8 wants an answer, key, record with its full context
+ *   ACK     u64 actor, u64 counter: the sender has that write on disk
+ *   PULL    u64 boot asked, u64 id, u8 full, u8 has after, after key, the asker's clock
+ *   CHUNK   u64 boot asking, u64 id, u8 full, u8 last, u8 syncing, the sender's clock, compact
+ *           count; for each record: key, record stripped of that very clock, compact count, its
+ * dots (u64, u64) ASK     u64 id, key: a read of a majority TELL    u64 id, key, record with its
+ * full context
  */
 #ifndef NODE_CORE_MERGEABLE_MESSAGE_H
 #define NODE_CORE_MERGEABLE_MESSAGE_H
@@ -38,6 +40,10 @@ struct buf *merge_message_begin(struct merge_replica *replica, enum merge_kind k
                                 uint64_t after_log);
 /* ERR_CORRUPT: malformed. */
 NODISCARD err merge_head_decode(struct reader *reader, struct merge_head *ret_head);
+
+/* The shell sends it now, by its wall clock: a report waits for the disk, and that wait must not
+ * look like a clock that is behind. */
+void merge_message_stamp(struct buf *message, uint64_t now_ms);
 
 /* The dot of a write, as it stands in messages and in the log. ERR_CORRUPT: actor or counter is 0.
  */

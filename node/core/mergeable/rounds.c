@@ -26,6 +26,7 @@ static void report(struct merge_replica *replica, uint64_t now_ms)
         struct buf *out =
             merge_message_begin(replica, MERGE_REPORT, peer->member, replica->log_end);
 
+        buf_put_u64(out, now_ms); /* Until it is sent. */
         buf_put_u8(out, replica->syncing);
         buf_put_u64(out, merge_ready_config(replica));
         buf_put_u64(out, merge_processes_view(replica));
@@ -113,6 +114,7 @@ static err take_clock(struct merge_peer *peer, struct reader *reader)
 
 static err take_report(struct merge_replica *replica, struct incoming_message *in)
 {
+    uint64_t sent_ms = read_u64(in->reader);
     uint8_t syncing = read_u8(in->reader);
     uint64_t ready_config = read_u64(in->reader), view = read_u64(in->reader);
     uint64_t their_ms = read_u64(in->reader), echoed = read_u64(in->reader);
@@ -133,7 +135,7 @@ static err take_report(struct merge_replica *replica, struct incoming_message *i
     peer->config = in->head.config;
     peer->ready_config = ready_config;
     peer->view = view;
-    peer->offset_ms = (int64_t)(their_ms - in->now_ms);
+    peer->offset_ms = (int64_t)(sent_ms - in->now_ms);
     peer->told_ms = their_ms;
     for (uint32_t i = 0; i < peer->clock.count; i++)
         if (peer->clock.actors[i].member != 0)

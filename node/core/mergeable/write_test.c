@@ -9,6 +9,7 @@
 
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/pair.h"
+#include "node/core/mergeable/rounds.h"
 
 static int setup(void **state)
 {
@@ -70,6 +71,22 @@ static void a_clock_that_was_set_back_revives_no_operation(void **state)
     assert_int_equal(count_one(pair, 1, pair->now_ms - 900, op_ms), ERR_CONFLICT);
 }
 
+/* It is written down before the disk has what it says, and sent when the disk has it. */
+static void a_report_that_waited_for_the_disk_tells_of_no_wrong_clock(void **state)
+{
+    struct pair *pair = *state;
+    struct merge_replica *slow = pair->replicas[0];
+
+    pair->now_ms += MERGE_REPORT_MS;
+    merge_tick(slow, pair->now_ms);
+    pair->now_ms += 3000;
+    for (uint32_t i = 0; i < slow->out.message_count; i++)
+        merge_message_stamp(&slow->out.messages[i].bytes, pair->now_ms);
+    pair_drain(pair, 0);
+    assert_true(pair->replicas[1]->peers[0].told_ms == pair->now_ms - 3000);
+    pair_write(pair, 1);
+}
+
 /* While a member was away each left a row at all others, without a limit. */
 static void a_delete_of_what_there_is_not_leaves_no_row(void **state)
 {
@@ -107,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_write_under_a_clock_that_is_ahead_expires_no_operation),
+        TEST(a_report_that_waited_for_the_disk_tells_of_no_wrong_clock),
         TEST(a_delete_of_what_there_is_not_leaves_no_row),
         TEST(a_clock_that_was_set_back_revives_no_operation),
     };

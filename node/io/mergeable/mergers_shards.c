@@ -48,6 +48,7 @@ static void release(struct mergers *mergers, struct merger *merger)
             merger->held[kept++] = *held;
             continue;
         }
+        merge_message_stamp(&held->bytes, loop_wall_ms());
         mergers->options.send(mergers->options.user, held->to, buf_slice(&held->bytes));
         merger->held_bytes -= held->bytes.size;
         buf_deinit(&held->bytes);

@@ -247,10 +247,12 @@ static void release(struct msim *sim, struct node *node)
     for (uint32_t i = 0; i < node->held_count; i++) {
         struct held *held = &node->held[i];
 
-        if (held->after <= durable)
+        if (held->after <= durable) {
+            merge_message_stamp(&held->bytes, msim_wall(sim, node));
             launch(sim, node, held->to, &held->bytes);
-        else
+        } else {
             node->held[kept++] = *held;
+        }
     }
     node->held_count = kept;
 }
