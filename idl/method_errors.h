@@ -346,27 +346,31 @@
     X(NOT_FOUND, OPEN, "no collection of documents of that name is defined", "define it, or name another")
 #define OF_DOCUMENT_ERASED(X) \
     X(QUARANTINED, OPEN, "the entity is a player that is erased, and its purge is not over", "nothing was done: after the purge the same applies; before it, an erasure can be undone")
+/* Writes that any member takes: the log has nothing of them. */
+#define OF_MEMBER_UNKNOWN(X) \
+    X(OUTCOME_UNKNOWN, OPEN, "no member said so in time", "it may have been carried out: send the same again, or read; a seal knows nothing of it")
+#define OF_MEMBER_WRITER(X) OF_DOOR(X) OF_SCOPE(X) OF_MEMBER_UNKNOWN(X)
 #define OF_DOCUMENT_WRITE(X) \
-    OF_WRITER(X) OF_DOCUMENTS(X) OF_DOCUMENT_ERASED(X) \
+    OF_MEMBER_WRITER(X) OF_DOCUMENTS(X) OF_DOCUMENT_ERASED(X) \
     X(CAPACITY_FULL, OPEN, "the document would have too many siblings, parts or bytes, or the shard too many documents", "replace siblings, or make room; then send the same again")
 #define ERRORS_PUT_DOCUMENT(X) OF_DOCUMENT_WRITE(X)
 #define ERRORS_GET_DOCUMENT(X) OF_READER(X) OF_DOCUMENTS(X)
-#define ERRORS_DELETE_DOCUMENT(X) OF_WRITER(X) OF_DOCUMENTS(X) OF_DOCUMENT_ERASED(X)
+#define ERRORS_DELETE_DOCUMENT(X) OF_MEMBER_WRITER(X) OF_DOCUMENTS(X) OF_DOCUMENT_ERASED(X)
 #define ERRORS_UPDATE_DOCUMENT(X) \
     OF_DOCUMENT_WRITE(X) \
-    X(OPERATION_EXPIRED, OPEN, "the op_id of an increment is older than increments are told apart", "")
+    X(OPERATION_EXPIRED, OPEN, "the op_id of an increment is older than increments are told apart", "never applied from now on; if an earlier try may have been, read the counter")
 #define ERRORS_BATCH_GET_DOCUMENTS(X) OF_READER(X)
 #define ERRORS_LIST_DOCUMENTS(X) OF_READER(X) OF_DOCUMENTS(X)
 
 /* ---- presence ---- */
 #define ERRORS_SET_PRESENCE(X) \
-    OF_WRITER(X) \
+    OF_MEMBER_WRITER(X) \
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "") \
     X(CAPACITY_FULL, OPEN, "the player would have too many connections, or the shard too many documents", "clear a connection, or make room; then send the same again")
-#define ERRORS_CLEAR_PRESENCE(X) OF_WRITER(X)
+#define ERRORS_CLEAR_PRESENCE(X) OF_MEMBER_WRITER(X)
 #define ERRORS_GET_PRESENCE(X) OF_READER(X)
 #define ERRORS_BATCH_GET_PRESENCE(X) OF_READER(X)
-#define ERRORS_BATCH_SET_PRESENCE(X) OF_WRITER(X)
+#define ERRORS_BATCH_SET_PRESENCE(X) OF_MEMBER_WRITER(X)
 
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)
