@@ -246,7 +246,7 @@ static void forget_dots(struct mclock *clock)
  * the clock says into its own context, and the clock begins empty. */
 static void void_clock(struct merge_replica *replica)
 {
-    dot_index_prune(&replica->index, is_lost, replica);
+    dot_index_prune(&replica->index, &(struct dot_pruning){ .gone = is_lost, .user = replica });
     for (uint32_t i = 0; i < replica->index.actor_count; i++) {
         const struct index_actor *actor = &replica->index.actors[i];
 

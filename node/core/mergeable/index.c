@@ -132,27 +132,37 @@ struct merge_key *dot_index_find(const struct dot_index *index, struct merge_dot
     return at < actor->end && actor->dots[at].counter == dot.counter ? actor->dots[at].key : NULL;
 }
 
-void dot_index_prune(struct dot_index *index,
-                     bool (*gone)(void *user, struct merge_dot dot, const struct merge_key *key),
-                     void *user)
+/* What stays below `upto` moves up to what was not asked about: that may be very much. */
+static void prune_actor(struct dot_index *index, struct index_actor *actor,
+                        const struct dot_pruning *pruning)
+{
+    uint64_t upto = pruning->upto != NULL ? pruning->upto(pruning->user, actor->actor) : UINT64_MAX;
+    uint32_t at = actor->first, kept;
+
+    while (at < actor->end && actor->dots[at].counter <= upto)
+        at++;
+    kept = at;
+    while (at-- > actor->first) {
+        struct merge_dot dot = { actor->actor, actor->dots[at].counter };
+
+        if (pruning->gone(pruning->user, dot, actor->dots[at].key)) {
+            merge_key_unref(actor->dots[at].key);
+            index->dot_count--;
+        } else {
+            actor->dots[--kept] = actor->dots[at];
+        }
+    }
+    actor->first = kept;
+}
+
+void dot_index_prune(struct dot_index *index, const struct dot_pruning *pruning)
 {
     uint32_t left = 0;
 
     for (uint32_t i = 0; i < index->actor_count; i++) {
         struct index_actor *actor = &index->actors[i];
-        uint32_t kept = actor->first;
 
-        for (uint32_t at = actor->first; at < actor->end; at++) {
-            struct merge_dot dot = { actor->actor, actor->dots[at].counter };
-
-            if (gone(user, dot, actor->dots[at].key)) {
-                merge_key_unref(actor->dots[at].key);
-                index->dot_count--;
-            } else {
-                actor->dots[kept++] = actor->dots[at];
-            }
-        }
-        actor->end = kept;
+        prune_actor(index, actor, pruning);
         if (actor->end == actor->first)
             free(actor->dots);
         else

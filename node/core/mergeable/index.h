@@ -32,10 +32,14 @@ void dot_index_deinit(struct dot_index *index);
 void dot_index_add(struct dot_index *index, struct merge_dot dot, struct merge_key *key);
 /* NULL: not known. Borrowed. */
 struct merge_key *dot_index_find(const struct dot_index *index, struct merge_dot dot);
-/* Forgets each dot for which `gone` is true. */
-void dot_index_prune(struct dot_index *index,
-                     bool (*gone)(void *user, struct merge_dot dot, const struct merge_key *key),
-                     void *user);
+struct dot_pruning {
+    bool (*gone)(void *user, struct merge_dot dot, const struct merge_key *key);
+    /* Above it no dot of the actor is gone, and none is asked about. NULL: all are. */
+    uint64_t (*upto)(void *user, uint64_t actor);
+    void *user;
+};
+/* Forgets each dot that is gone. */
+void dot_index_prune(struct dot_index *index, const struct dot_pruning *pruning);
 
 /* compact count of actors; per actor u64, compact count; per dot compact counter, key. */
 void dot_index_encode(const struct dot_index *index, struct buf *out);

@@ -322,10 +322,31 @@ static bool is_everywhere(void *user, struct merge_dot dot, const struct merge_k
     return merge_all_have(user, dot);
 }
 
+/* What a member that is away has heard of last bounds what all have: what was written since, which
+ * may be a million dots, need not be asked about each time. */
+static uint64_t everywhere_upto(void *user, uint64_t actor)
+{
+    const struct merge_replica *replica = user;
+    uint64_t upto = UINT64_MAX;
+
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct mclock *clock = &replica->peers[i].clock;
+        const struct mclock_actor *known = mclock_find(clock, actor);
+        uint64_t top = mclock_floor(clock, actor);
+
+        if (top != UINT64_MAX && known != NULL)
+            top = mclock_top(known);
+        upto = top < upto ? top : upto;
+    }
+    return upto;
+}
+
 void merge_prune_index(struct merge_replica *replica)
 {
     if (replica->syncing) /* What only it may hold is announced when it has everything. */
         return;
-    dot_index_prune(&replica->index, is_everywhere, replica);
+    dot_index_prune(
+        &replica->index,
+        &(struct dot_pruning){ .gone = is_everywhere, .upto = everywhere_upto, .user = replica });
     merge_rows_settle(replica);
 }

@@ -291,20 +291,19 @@ static uint32_t choose_swept(const struct merge_record *record, const struct swe
 }
 
 /* A write of this member's own. */
-static err take_away(struct merge_replica *replica, uint64_t now_ms, struct merge_key *key,
-                     enum merge_policy policy, struct merge_edits *edits,
+static err take_away(struct merge_replica *replica, uint64_t now_ms,
+                     const struct merge_write *write, struct merge_edits *edits,
                      struct merge_written *ret_written)
 {
-    const struct merge_write write = { .key = key, .durability = MERGE_ONE };
     struct merge_refusal refusal = { 0 };
 
     if (replica->pending_count == MERGE_PENDING_MAX)
         return ERR_FULL;
-    err e = commit(replica, key, policy, edits, &refusal);
+    err e = commit(replica, write->key, write->policy, edits, &refusal);
 
     ret_written->dot = edits->dot;
     if (e == ERR_OK)
-        wait_for(replica, now_ms, &write, ret_written);
+        wait_for(replica, now_ms, write, ret_written);
     return e;
 }
 
@@ -331,7 +330,10 @@ static err sweep_row(struct merge_replica *replica, uint64_t now_ms, const struc
                                  .list = list,
                                  .seen = &record.context,
                                  .swept = swept };
-    err e = take_away(replica, now_ms, key, record.policy, &edits, ret_written);
+    const struct merge_write write = { .key = key,
+                                       .policy = record.policy,
+                                       .durability = MERGE_ONE };
+    err e = take_away(replica, now_ms, &write, &edits, ret_written);
 
     free(swept);
     merge_record_deinit(&record);
@@ -356,8 +358,11 @@ err merge_drop(struct merge_replica *replica, uint64_t now_ms, struct merge_key 
                                  .seen = &record.context,
                                  .swept = swept };
 
-    e = record.count == 0 ? ERR_NOT_FOUND
-                          : take_away(replica, now_ms, key, record.policy, &edits, ret_written);
+    const struct merge_write write = { .key = key,
+                                       .policy = record.policy,
+                                       .durability = MERGE_ONE };
+
+    e = record.count == 0 ? ERR_NOT_FOUND : take_away(replica, now_ms, &write, &edits, ret_written);
     free(swept);
     merge_record_deinit(&record);
     return e;

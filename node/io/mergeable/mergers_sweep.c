@@ -23,7 +23,7 @@ static void sweep_expired(struct mergers *mergers, uint32_t shard)
 
         merge_key_unref(merger->swept);
         merger->swept = e == ERR_OK ? key : NULL;
-        mergers_drain(mergers, shard);
+        mergers->drain(mergers, shard);
         if (e != ERR_OK)
             return;
     }
@@ -52,7 +52,7 @@ static void sweep_dead(struct mergers *mergers, uint32_t shard)
             return;
         merge_key_unref(merger->swept_dead);
         merger->swept_dead = key;
-        mergers_drain(mergers, shard);
+        mergers->drain(mergers, shard);
         if (e == ERR_NOT_FOUND) {
             merger->mourned = merger->mourning;
             return;
@@ -79,7 +79,7 @@ static void sweep_deleted(struct mergers *mergers, uint32_t shard)
 
         merge_key_unref(merger->swept_deleted);
         merger->swept_deleted = e == ERR_OK ? key : NULL;
-        mergers_drain(mergers, shard);
+        mergers->drain(mergers, shard);
         if (e != ERR_OK) {
             merger->deleted_due_ms = now_ms + DELETED_MS;
             return;
