@@ -245,6 +245,7 @@ void forward_shard_handle(struct request *request)
     *call = (struct caller_call){
         .method = (uint16_t)request->method->id,
         .priority = (uint8_t)request->priority,
+        .asker = request_asker(request),
         .shard = shard,
         .deadline_ms = request->answer_by_ms,
         .trace = request->trace.trace_id,
