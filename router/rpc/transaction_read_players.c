@@ -40,6 +40,7 @@ struct reading_part {
 
 /* ---- the end ---- */
 
+/* Later rounds count for no player, nor does letting go: what was begun is carried through. */
 static err prepare_call(struct reading *reading, const settled_request *request,
                         struct caller_call *call, Holdfast__V1__ErrorDetail *ret_detail)
 {
@@ -52,6 +53,7 @@ static err prepare_call(struct reading *reading, const settled_request *request,
         .method = method_find(reading->request->method->element),
         .message = message,
         .encoded = { bytes, size },
+        .again = reading->core.total > 1,
     };
     *call = (struct caller_call){ 0 };
     return forward_prepare(reading->request, &forward, call, ret_detail);
