@@ -36,7 +36,7 @@ static int setup(void **state)
 /* Of the first `count` targets. */
 static void ask(struct fixture *f, size_t count)
 {
-    static char names[TARGETS][4], *targets[TARGETS];
+    static char names[TARGETS][24], *targets[TARGETS];
     get_request message = HOLDFAST__V1__BATCH_GET_TARGET_METADATA_REQUEST__INIT;
 
     for (size_t i = 0; i < count; i++) {
