@@ -117,8 +117,8 @@ void forward_count(struct request *request, const struct caller_call *call)
 /* A node's answer that callers get in other words. */
 static void reply_told(struct request *request, struct slice answer)
 {
-    const ProtobufCMessage *response = operation_tell(
-        request->method, arena_copy(request->arena, answer), request->message, request->arena);
+    const ProtobufCMessage *response =
+        operation_tell(request->method, answer, request->message, request->arena);
 
     if (response != NULL)
         request_reply(request, response);

@@ -231,10 +231,8 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
         fail(reading, &detail);
         return;
     }
-    /* The node's bytes are borrowed; what is decoded points into them. */
-    struct slice body = arena_copy(&reading->round, result->body);
-    if (proto_decode(&holdfast__internal__v1__read_settled_response__descriptor, body, &scope,
-                     &message) != ERR_OK) {
+    if (proto_decode(&holdfast__internal__v1__read_settled_response__descriptor, result->body,
+                     &scope, &message) != ERR_OK) {
         end_all(reading);
         request_fail_text(reading->request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL,
                           "a node's answer cannot be read");
