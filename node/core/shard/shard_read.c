@@ -391,40 +391,53 @@ void shard_read_progress(struct shard *shard, const struct shard_event *event,
     }
 }
 
+/* ERR_NEED: it waits for rows. ERR_FULL: for room, until the next tick. Else it is answered. */
+static err answer_granted(struct shard *shard, struct call *call, struct shard_out *out)
+{
+    const struct granted granted = { buf_slice(&call->request), buf_slice(&call->answer) };
+
+    buf_clear(&shard->scratch);
+    err e = applier_profile_append(shard->applier, &granted, &shard->need, &shard->scratch);
+    if (e == ERR_NEED) {
+        shard_ask_rows(shard, out);
+        return e;
+    }
+    if (e == ERR_CORRUPT) {
+        reply_elsewhere(shard, call, REPLY_UNKNOWN, out);
+        return ERR_OK;
+    }
+    if (e != ERR_OK) /* The fence rose: its caller has the session, without what cannot be read. */
+        buf_clear(&shard->scratch);
+    shard->read_bytes += shard->scratch.size;
+    /* At its deadline the outcome is unknown. */
+    if (!reply_reserve(shard, call, BUDGET_OUTCOME, call->answer.size + shard->scratch.size))
+        return ERR_FULL;
+    buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
+    reply_bytes(shard, call, REPLY_OK, buf_slice(&call->answer), out);
+    return ERR_OK;
+}
+
 void shard_answer_progress(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out)
 {
-    struct call *next;
+    struct call *call, *next;
 
-    for (struct call *call = shard->calls[CALL_ANSWERING].first; call != NULL; call = next) {
-        next = call->next;
-        if (event->type == SHARD_ROWS)
+    if (event->type == SHARD_ROWS) {
+        for (call = shard->calls[CALL_ANSWERING].first; call != NULL; call = call->next)
             call->blocked = false;
+    }
+    for (call = shard->calls[CALL_ANSWERING].first; call != NULL; call = next) {
+        next = call->next;
         if (call->blocked || is_spent(shard, ROUNDS_MAX))
             continue;
         if (call->starved && event->type != SHARD_TICK)
             return;
-        buf_clear(&shard->scratch);
-        const struct granted granted = { buf_slice(&call->request), buf_slice(&call->answer) };
-        struct refusal refusal = { 0 };
-        err e = applier_profile_append(shard->applier, &granted, &shard->need, &refusal,
-                                       &shard->scratch);
+        err e = answer_granted(shard, call, out);
+        if (e == ERR_OK)
+            continue;
         call->blocked = e == ERR_NEED;
-        if (e == ERR_NEED) {
-            shard_ask_rows(shard, out);
-            continue;
-        }
-        if (e != ERR_OK) { /* The session stands, and frees itself if it is not used. */
-            reply_refusal(shard, call, &refusal, out);
-            continue;
-        }
-        shard->read_bytes += shard->scratch.size;
-        /* The session is granted: it waits for room, and at its deadline the outcome is unknown. */
-        call->starved =
-            !reply_reserve(shard, call, BUDGET_OUTCOME, call->answer.size + shard->scratch.size);
+        call->starved = e == ERR_FULL;
         if (call->starved)
             return;
-        buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
-        reply_bytes(shard, call, REPLY_OK, buf_slice(&call->answer), out);
     }
 }

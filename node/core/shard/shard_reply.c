@@ -63,6 +63,8 @@ void reply_event_refused(struct shard_out *out, uint64_t id, const struct refusa
 void reply_refusal(struct shard *shard, struct call *call, const struct refusal *refusal,
                    struct shard_out *out)
 {
+    CHECK(call->place != CALL_ANSWERING && call->place != CALL_STEALING &&
+          call->place != CALL_SENDING); /* What is in the log is not refused by memory. */
     if (call->id != 0)
         reply_event_refused(out, call->id, refusal);
     call_free(shard, call);
