@@ -81,7 +81,7 @@ void one_shard_op_id(const struct one_shard *one, char text[UUID_TEXT_SIZE])
 {
     uint8_t random[10] = { 0 };
 
-    store_u64(random, one->calls + 1);
+    store_u64(random + 2, one->calls + 1); /* Bits of earlier bytes give way to the version. */
     struct uuid uuid = uuid_v7_make(ONE_SHARD_UNIX_MS + one->now_ms, random);
     uuid_print(&uuid, text);
 }

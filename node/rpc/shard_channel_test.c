@@ -14,6 +14,7 @@
 #include "holdfast/v1/operation_service.pb-c.h"
 #include "idl/method.h"
 #include "node/core/shard/shard.h"
+#include "node/rpc/fixture_stored.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
@@ -46,7 +47,8 @@ struct cluster {
     uint64_t now_ms;
     uint64_t calls, ids;
     char ann[16], bob[16];
-    char told[512]; /* Incidents, each as "what op_id;". */
+    char told[512];          /* Incidents, each as "what op_id;". */
+    struct stored_rows rows; /* The first side's database. */
     uint32_t steps;
 };
 
@@ -58,6 +60,8 @@ static void answer_need(struct cluster *c, uint32_t number, const struct need *n
 
     while (reader_left(&keys) > 0) {
         struct shard_row row = { .key = read_bytes(&keys, STATE_KEY_BYTES_MAX), .absent = true };
+        if (number == 0)
+            row = stored_rows_find(&c->rows, row.key);
         step(c, number,
              (struct shard_event){ .type = SHARD_ROWS,
                                    .load_generation = need->load_generation,
@@ -319,6 +323,7 @@ static int teardown(void **state)
         shard_free(c->sides[i].shard);
         buf_deinit(&c->sides[i].last_body);
     }
+    stored_rows_deinit(&c->rows);
     free(c);
     return 0;
 }
@@ -608,6 +613,21 @@ static void an_operation_never_goes_back_while_the_log_takes_nothing(void **stat
                      HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
 }
 
+static void an_operation_never_goes_back_because_its_transfer_is_not_in_memory(void **state)
+{
+    struct cluster *c = *state;
+
+    (void)pay(c, 30, "claim:a");
+    shard_set_full(c->sides[0].shard, "no space left");
+    pass_all(c);
+    assert_int_equal(c->sides[0].last_status, REPLY_OK);
+    stored_rows_checkpoint(&c->rows, c->sides[0].shard);
+    assert_int_equal(state_told(c, "claim:a"),
+                     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
+    shard_set_full(c->sides[0].shard, NULL);
+    tick(c, 200);
+}
+
 static void a_new_owner_asks_before_it_says_pending(void **state)
 {
     struct cluster *c = *state;
@@ -703,6 +723,7 @@ int main(void)
         CHANNEL_TEST(a_seal_is_answered_when_the_other_shard_has_decided),
         CHANNEL_TEST(the_watermark_leaves_alone_when_nothing_takes_it_along),
         CHANNEL_TEST(an_operation_never_goes_back_while_the_log_takes_nothing),
+        CHANNEL_TEST(an_operation_never_goes_back_because_its_transfer_is_not_in_memory),
         CHANNEL_TEST(a_new_owner_asks_before_it_says_pending),
         CHANNEL_TEST(decisions_that_gathered_are_logged_by_as_many_entries_as_they_need),
     };

@@ -93,7 +93,10 @@ void shard_yield_progress(struct shard *shard, const struct shard_event *event,
 
     if (event->type == SHARD_TICK || shard->holds_of_reads.active > 0)
         read_holds_step(&shard->holds_of_reads, event->now_ms);
-    for (struct call *call = shard->calls[CALL_YIELDING].first; call != NULL; call = next) {
+    bool look = event->type == SHARD_TICK || shard->holds_ended != shard->holds_of_reads.ended;
+    shard->holds_ended = shard->holds_of_reads.ended;
+    for (struct call *call = look ? shard->calls[CALL_YIELDING].first : NULL; call != NULL;
+         call = next) {
         next = call->next;
         if (!has_waited(shard, call, event->now_ms) &&
             must_wait(shard, buf_slice(&call->request), event->now_ms))
