@@ -115,6 +115,8 @@ void call_move(struct shard *shard, struct call *call, enum call_place place);
 /* Behind the last one in the list that does not come after it. */
 void call_move_sorted(struct shard *shard, struct call *call, enum call_place place,
                       bool (*comes_before)(const struct call *a, const struct call *b));
+/* A read waits until that index is applied: LAGGING. */
+void call_lag(struct shard *shard, struct call *call, uint64_t index);
 struct call *call_find(struct shard *shard, uint64_t id);
 /* Its caller has gone; the call goes on. */
 void call_forget(struct shard *shard, struct call *call);
@@ -126,11 +128,7 @@ struct call *call_of_player(struct shard *shard, enum call_place place, struct s
 struct call *call_of_record(struct shard *shard, uint32_t destination, uint64_t seq,
                             const struct call *after);
 
-/* shard_read.c */
-/* Reads that look at their rows in this step, and where they wait otherwise. */
-void shard_read_lag(struct shard *shard, struct call *call, uint64_t index);
-
-/* Once there is room, what was renewed meanwhile is logged before a timer can end it.
+/* shard_read.c: once there is room, what was renewed meanwhile is logged before a timer can end it.
  */
 void shard_holds_progress(struct shard *shard, const struct shard_event *event,
                           struct shard_out *out);

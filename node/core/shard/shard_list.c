@@ -203,6 +203,17 @@ void call_move_sorted(struct shard *shard, struct call *call, enum call_place pl
     place_enter(shard, call, place, behind);
 }
 
+static bool by_index(const struct call *a, const struct call *b)
+{
+    return a->index < b->index;
+}
+
+void call_lag(struct shard *shard, struct call *call, uint64_t index)
+{
+    call->index = index;
+    call_move_sorted(shard, call, CALL_LAGGING, by_index);
+}
+
 struct call *call_find(struct shard *shard, uint64_t id)
 {
     struct hash_link *link = link_table_first(&shard->calls_by_id, hash_of_id(id));

@@ -131,7 +131,7 @@ bool shard_operation_told(struct shard *shard, struct call *call, struct shard_o
         return false;
     }
     if (early)
-        shard_read_lag(shard, call, applier_applied_index(shard->applier) + 1);
+        call_lag(shard, call, applier_applied_index(shard->applier) + 1);
     return !early;
 }
 

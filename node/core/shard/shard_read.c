@@ -318,22 +318,11 @@ static void run(struct shard *shard, struct call *call, const struct shard_event
 
 /* ---- reads that come too early ---- */
 
-static bool by_index(const struct call *a, const struct call *b)
-{
-    return a->index < b->index;
-}
-
 static bool by_version(const struct call *a, const struct call *b)
 {
     if (a->at_least.epoch != b->at_least.epoch)
         return a->at_least.epoch < b->at_least.epoch;
     return a->at_least.counter < b->at_least.counter;
-}
-
-void shard_read_lag(struct shard *shard, struct call *call, uint64_t index)
-{
-    call->index = index;
-    call_move_sorted(shard, call, CALL_LAGGING, by_index);
 }
 
 /* This owner alone logs in its epoch: what is above its last entry was told to no one. */
@@ -386,7 +375,7 @@ static bool comes_early(struct shard *shard, struct call *call, struct shard_out
     bool lost = false;
 
     if (applier_applied_index(shard->applier) < call->index) {
-        shard_read_lag(shard, call, call->index);
+        call_lag(shard, call, call->index);
         return true;
     }
     if (call->at_least.epoch == 0 || dot_reached(shard_meta(shard), call->at_least, &lost))
