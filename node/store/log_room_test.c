@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,16 @@ ssize_t write(int fd, const void *bytes, size_t size)
         return syscall(SYS_write, fd, bytes, size);
     errno = ENOSPC;
     return -1;
+}
+
+/* Likewise: 6 MiB are free once the disk is full, where a segment has 4. */
+int fstatvfs(int fd, struct statvfs *ret_disk)
+{
+    (void)fd;
+    *ret_disk = (struct statvfs){ .f_frsize = 4096, .f_bavail = 1u << 20 };
+    if (atomic_load(&disk_full))
+        ret_disk->f_bavail = 6u * 1024 * 1024 / 4096;
+    return 0;
 }
 
 static void on_log(void *sink, enum log_level level, const char *event,
@@ -146,12 +157,42 @@ static void a_dead_segment_that_keeps_its_name_is_passed_by_no_later_one(void **
     fixture_close(f);
 }
 
+static bool has_spare(struct fixture *f)
+{
+    struct node_log_stats stats;
+
+    node_log_stats_get(f->log, &stats);
+    return stats.spare_segments > 0;
+}
+
+static bool is_low(struct fixture *f)
+{
+    return !node_log_space_ok(f->log);
+}
+
+/* Its zeros would take the last room of others, if only until it is given up. */
+static void a_spare_is_not_begun_where_it_would_fill_the_disk(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_open(f);
+    assert_true(comes_true(f, has_spare));
+    atomic_store(&disk_full, true);
+    fixture_append(f, 1, 4, ENTRY_BODY_BYTES_MAX - 4096); /* Into the spare. */
+    assert_true(comes_true(f, is_low));
+    assert_false(has_spare(f));
+    atomic_store(&disk_full, false);
+    assert_true(comes_true(f, has_spare)); /* It is tried each second. */
+    fixture_close(f);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_reset_waits_until_the_orphans_are_in_the_audit_file),
         TEST(a_dead_segment_that_keeps_its_name_is_passed_by_no_later_one),
+        TEST(a_spare_is_not_begun_where_it_would_fill_the_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "node/store/log_format.h"
@@ -177,12 +178,26 @@ static bool fill_with_zeros(const struct log_segments *segments, int fd)
     return ok && fsync(fd) == 0;
 }
 
+/* Zeros up to the last free block would take the room of the database's next write, each time that
+ * a spare is tried: another segment must fit beside it. Not known: it is tried. */
+static bool has_room(const struct log_segments *segments)
+{
+    struct statvfs disk;
+
+    return fstatvfs(segments->dir_fd, &disk) != 0 ||
+           (uint64_t)disk.f_bavail * disk.f_frsize >= 2ull * segments->config.segment_bytes;
+}
+
 /* NULL, errno set, nothing left behind. */
 static struct log_segment *segment_make(struct log_segments *segments, uint32_t number)
 {
     char name[NAME_BYTES];
-    int fd = open_file(segments, MAKING_NAME, O_RDWR | O_CREAT | O_TRUNC);
 
+    if (!has_room(segments)) {
+        errno = ENOSPC;
+        return NULL;
+    }
+    int fd = open_file(segments, MAKING_NAME, O_RDWR | O_CREAT | O_TRUNC);
     if (fd < 0)
         return NULL;
     segment_name(number, name);
