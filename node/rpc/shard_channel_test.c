@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/internal/v1/operation.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
@@ -160,8 +161,8 @@ static void tick(struct cluster *c, uint64_t ms)
     }
 }
 
-/* Passes the first waiting delivery on; its answer is lost if `lose`. */
-static void pass_one(struct cluster *c, bool lose)
+/* Passes the first waiting delivery on; its answer is in the last body of where it went. */
+static struct delivery carry_one(struct cluster *c)
 {
     struct delivery delivery = c->waiting[0];
     struct side *to = &c->sides[delivery.to];
@@ -172,13 +173,27 @@ static void pass_one(struct cluster *c, bool lose)
     (void)call_bytes(c, delivery.to, METHOD_CHANNEL_DELIVER, buf_slice(&delivery.request));
     assert_int_equal(to->last_call, c->calls);
     assert_int_equal(to->last_status, REPLY_OK);
-    if (!lose)
-        step(c, delivery.from,
-             (struct shard_event){ .type = SHARD_DELIVERED,
-                                   .call = delivery.token,
-                                   .status = to->last_status,
-                                   .request = buf_slice(&to->last_body) });
     buf_deinit(&delivery.request);
+    return delivery;
+}
+
+static void answer_one(struct cluster *c, const struct delivery *delivery)
+{
+    const struct side *to = &c->sides[delivery->to];
+
+    step(c, delivery->from,
+         (struct shard_event){ .type = SHARD_DELIVERED,
+                               .call = delivery->token,
+                               .status = to->last_status,
+                               .request = buf_slice(&to->last_body) });
+}
+
+static void pass_one(struct cluster *c, bool lose)
+{
+    struct delivery delivery = carry_one(c);
+
+    if (!lose)
+        answer_one(c, &delivery);
 }
 
 static void pass_all(struct cluster *c)
@@ -464,6 +479,45 @@ static void a_batch_whose_answer_is_lost_is_sent_again(void **state)
     assert_int_equal(stats(c).transfers_open, 0);
 }
 
+/* Its first result names no piece of mail. */
+static void spoil_answer(struct side *side)
+{
+    Holdfast__Internal__V1__DeliverResponse *response =
+        holdfast__internal__v1__deliver_response__unpack(NULL, side->last_body.size,
+                                                         side->last_body.data);
+
+    assert_true(response->n_results > 1);
+    response->results[0]->mail_id[0] = 0;
+    buf_clear(&side->last_body);
+    size_t size = protobuf_c_message_get_packed_size(&response->base);
+    protobuf_c_message_pack(&response->base, buf_reserve(&side->last_body, size));
+    side->last_body.size = size;
+    holdfast__internal__v1__deliver_response__free_unpacked(response, NULL);
+}
+
+/* One is sent again after a while; the others of its batch are settled. */
+static void a_result_without_sense_holds_up_its_own_record_alone(void **state)
+{
+    struct cluster *c = *state;
+    char ids[4][24];
+
+    for (int i = 0; i < 4; i++) { /* The first leaves alone. */
+        snprintf(ids[i], sizeof ids[i], "claim:%d", i);
+        (void)pay(c, 1, ids[i]);
+    }
+    pass_one(c, false);
+    struct delivery delivery = carry_one(c);
+    spoil_answer(&c->sides[1]);
+    answer_one(c, &delivery);
+    log_decisions(c);
+    assert_int_equal(stats(c).transfers_open, 1);
+    tick(c, 11000);
+    pass_all(c);
+    log_decisions(c);
+    assert_int_equal(stats(c).transfers_open, 0);
+    assert_int_equal(stats(c).transfers_settled, 4);
+}
+
 static void a_failed_delivery_never_refunds(void **state)
 {
     struct cluster *c = *state;
@@ -716,6 +770,7 @@ int main(void)
         CHANNEL_TEST(a_new_owner_settles_what_was_told_and_not_logged),
         CHANNEL_TEST(what_waits_while_a_batch_is_on_its_way_leaves_together),
         CHANNEL_TEST(a_batch_whose_answer_is_lost_is_sent_again),
+        CHANNEL_TEST(a_result_without_sense_holds_up_its_own_record_alone),
         CHANNEL_TEST(a_failed_delivery_never_refunds),
         CHANNEL_TEST(a_new_owner_finds_what_is_open_and_sends_it),
         CHANNEL_TEST(what_an_owner_settles_by_itself_is_no_incident),

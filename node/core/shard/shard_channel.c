@@ -351,16 +351,21 @@ static bool result_is_sound(const settle_item *item,
     }
 }
 
-/* Puts the decisions where they belong. False: the answer is to another question, or none. */
+/* Puts the decisions where they belong; what makes no sense holds up its own record. False: the
+ * answer is to another question, or none. */
 static bool results_fill(settle_request *settle, const deliver_response *response)
 {
     if (settle->n_items != response->n_results)
         return false;
     for (size_t i = 0; i < settle->n_items; i++) {
-        if (settle->items[i]->result->seq != response->results[i]->seq ||
-            !result_is_sound(settle->items[i], response->results[i]))
+        settle_item *item = settle->items[i];
+        if (item->result->seq != response->results[i]->seq)
             return false;
-        settle->items[i]->result = response->results[i];
+        if (result_is_sound(item, response->results[i]))
+            item->result = response->results[i];
+        else
+            item->result->decision =
+                HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_HELD;
     }
     settle->cut = response->cut;
     return true;
