@@ -331,7 +331,7 @@ static bool is_unheard_of(const struct shard *shard, struct dot dot)
     struct dot last = rep_last_dot(shard->rep);
 
     return shard_serves(shard) && dot.epoch == rep_epoch(shard->rep) && dot.epoch == last.epoch &&
-           dot.counter > last.counter;
+           dot.owner == last.owner && dot.counter > last.counter;
 }
 
 static void refuse_unheard_of(struct shard *shard, struct call *call, struct shard_out *out)
