@@ -97,7 +97,7 @@
 #define ERRORS_START_SESSION(X) \
     OF_OPERATION(X) OF_SCOPE(X) \
     X(SESSION_LOCKED, FINAL, "FAIL or STEAL: another server holds the player, or asked for it later", "wait `retry_after_ms`, then send it with `attempt` raised by one; or steal") \
-    X(SESSION_LOCKED, OPEN, "WAIT: the player did not come free before the deadline", "send the same again, or steal") \
+    X(SESSION_LOCKED, OPEN, "WAIT: the player did not come free before the deadline, or too many callers wait for it", "send the same again, or steal") \
     X(SERVER_EXPIRED, FINAL, "the registration of `incarnation` has expired", "")
 #define ERRORS_RENEW_SESSIONS(X) \
     OF_READER(X) \

@@ -349,10 +349,8 @@ static void append_profile(struct fixture *f, struct slice body)
     struct slice answer = arena_copy(&f->arena, buf_slice(&f->reply));
 
     const struct granted granted = { body, answer };
-    struct refusal unreadable;
 
-    while (applier_profile_append(f->applier, &granted, &f->need, &unreadable, &profile) ==
-           ERR_NEED)
+    while (applier_profile_append(f->applier, &granted, &f->need, &profile) == ERR_NEED)
         load_needed(f);
     buf_append(&f->reply, profile.data, profile.size);
     buf_deinit(&profile);

@@ -18,6 +18,8 @@ struct one_shard {
     /* Replies and incidents of a step, with `user`. */
     void (*taken)(void *user, const struct shard_out *out);
     void *user;
+    /* Is to answer with SHARD_ROWS, now or later. NULL: the database is empty. */
+    void (*load)(void *user, const struct need *need);
 };
 
 /* A step, and all that follows from it. */

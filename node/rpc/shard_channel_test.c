@@ -8,12 +8,14 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/internal/v1/operation.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/operation_service.pb-c.h"
 #include "idl/method.h"
 #include "node/core/shard/shard.h"
+#include "node/rpc/fixture_stored.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
@@ -46,7 +48,8 @@ struct cluster {
     uint64_t now_ms;
     uint64_t calls, ids;
     char ann[16], bob[16];
-    char told[512]; /* Incidents, each as "what op_id;". */
+    char told[512];          /* Incidents, each as "what op_id;". */
+    struct stored_rows rows; /* The first side's database. */
     uint32_t steps;
 };
 
@@ -58,6 +61,8 @@ static void answer_need(struct cluster *c, uint32_t number, const struct need *n
 
     while (reader_left(&keys) > 0) {
         struct shard_row row = { .key = read_bytes(&keys, STATE_KEY_BYTES_MAX), .absent = true };
+        if (number == 0)
+            row = stored_rows_find(&c->rows, row.key);
         step(c, number,
              (struct shard_event){ .type = SHARD_ROWS,
                                    .load_generation = need->load_generation,
@@ -156,8 +161,8 @@ static void tick(struct cluster *c, uint64_t ms)
     }
 }
 
-/* Passes the first waiting delivery on; its answer is lost if `lose`. */
-static void pass_one(struct cluster *c, bool lose)
+/* Passes the first waiting delivery on; its answer is in the last body of where it went. */
+static struct delivery carry_one(struct cluster *c)
 {
     struct delivery delivery = c->waiting[0];
     struct side *to = &c->sides[delivery.to];
@@ -168,13 +173,27 @@ static void pass_one(struct cluster *c, bool lose)
     (void)call_bytes(c, delivery.to, METHOD_CHANNEL_DELIVER, buf_slice(&delivery.request));
     assert_int_equal(to->last_call, c->calls);
     assert_int_equal(to->last_status, REPLY_OK);
-    if (!lose)
-        step(c, delivery.from,
-             (struct shard_event){ .type = SHARD_DELIVERED,
-                                   .call = delivery.token,
-                                   .status = to->last_status,
-                                   .request = buf_slice(&to->last_body) });
     buf_deinit(&delivery.request);
+    return delivery;
+}
+
+static void answer_one(struct cluster *c, const struct delivery *delivery)
+{
+    const struct side *to = &c->sides[delivery->to];
+
+    step(c, delivery->from,
+         (struct shard_event){ .type = SHARD_DELIVERED,
+                               .call = delivery->token,
+                               .status = to->last_status,
+                               .request = buf_slice(&to->last_body) });
+}
+
+static void pass_one(struct cluster *c, bool lose)
+{
+    struct delivery delivery = carry_one(c);
+
+    if (!lose)
+        answer_one(c, &delivery);
 }
 
 static void pass_all(struct cluster *c)
@@ -319,6 +338,7 @@ static int teardown(void **state)
         shard_free(c->sides[i].shard);
         buf_deinit(&c->sides[i].last_body);
     }
+    stored_rows_deinit(&c->rows);
     free(c);
     return 0;
 }
@@ -457,6 +477,45 @@ static void a_batch_whose_answer_is_lost_is_sent_again(void **state)
     log_decisions(c);
     assert_int_equal(c->sides[0].replies, replies + 1);
     assert_int_equal(stats(c).transfers_open, 0);
+}
+
+/* Its first result names no piece of mail. */
+static void spoil_answer(struct side *side)
+{
+    Holdfast__Internal__V1__DeliverResponse *response =
+        holdfast__internal__v1__deliver_response__unpack(NULL, side->last_body.size,
+                                                         side->last_body.data);
+
+    assert_true(response->n_results > 1);
+    response->results[0]->mail_id[0] = 0;
+    buf_clear(&side->last_body);
+    size_t size = protobuf_c_message_get_packed_size(&response->base);
+    protobuf_c_message_pack(&response->base, buf_reserve(&side->last_body, size));
+    side->last_body.size = size;
+    holdfast__internal__v1__deliver_response__free_unpacked(response, NULL);
+}
+
+/* One is sent again after a while; the others of its batch are settled. */
+static void a_result_without_sense_holds_up_its_own_record_alone(void **state)
+{
+    struct cluster *c = *state;
+    char ids[4][24];
+
+    for (int i = 0; i < 4; i++) { /* The first leaves alone. */
+        snprintf(ids[i], sizeof ids[i], "claim:%d", i);
+        (void)pay(c, 1, ids[i]);
+    }
+    pass_one(c, false);
+    struct delivery delivery = carry_one(c);
+    spoil_answer(&c->sides[1]);
+    answer_one(c, &delivery);
+    log_decisions(c);
+    assert_int_equal(stats(c).transfers_open, 1);
+    tick(c, 11000);
+    pass_all(c);
+    log_decisions(c);
+    assert_int_equal(stats(c).transfers_open, 0);
+    assert_int_equal(stats(c).transfers_settled, 4);
 }
 
 static void a_failed_delivery_never_refunds(void **state)
@@ -608,6 +667,21 @@ static void an_operation_never_goes_back_while_the_log_takes_nothing(void **stat
                      HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
 }
 
+static void an_operation_never_goes_back_because_its_transfer_is_not_in_memory(void **state)
+{
+    struct cluster *c = *state;
+
+    (void)pay(c, 30, "claim:a");
+    shard_set_full(c->sides[0].shard, "no space left");
+    pass_all(c);
+    assert_int_equal(c->sides[0].last_status, REPLY_OK);
+    stored_rows_checkpoint(&c->rows, c->sides[0].shard);
+    assert_int_equal(state_told(c, "claim:a"),
+                     HOLDFAST__V1__OPERATION_STATE__OPERATION_STATE_COMMITTED);
+    shard_set_full(c->sides[0].shard, NULL);
+    tick(c, 200);
+}
+
 static void a_new_owner_asks_before_it_says_pending(void **state)
 {
     struct cluster *c = *state;
@@ -696,6 +770,7 @@ int main(void)
         CHANNEL_TEST(a_new_owner_settles_what_was_told_and_not_logged),
         CHANNEL_TEST(what_waits_while_a_batch_is_on_its_way_leaves_together),
         CHANNEL_TEST(a_batch_whose_answer_is_lost_is_sent_again),
+        CHANNEL_TEST(a_result_without_sense_holds_up_its_own_record_alone),
         CHANNEL_TEST(a_failed_delivery_never_refunds),
         CHANNEL_TEST(a_new_owner_finds_what_is_open_and_sends_it),
         CHANNEL_TEST(what_an_owner_settles_by_itself_is_no_incident),
@@ -703,6 +778,7 @@ int main(void)
         CHANNEL_TEST(a_seal_is_answered_when_the_other_shard_has_decided),
         CHANNEL_TEST(the_watermark_leaves_alone_when_nothing_takes_it_along),
         CHANNEL_TEST(an_operation_never_goes_back_while_the_log_takes_nothing),
+        CHANNEL_TEST(an_operation_never_goes_back_because_its_transfer_is_not_in_memory),
         CHANNEL_TEST(a_new_owner_asks_before_it_says_pending),
         CHANNEL_TEST(decisions_that_gathered_are_logged_by_as_many_entries_as_they_need),
     };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "node/store/log_format.h"
@@ -177,12 +178,26 @@ static bool fill_with_zeros(const struct log_segments *segments, int fd)
     return ok && fsync(fd) == 0;
 }
 
+/* Zeros up to the last free block would take the room of the database's next write, each time that
+ * a spare is tried: another segment must fit beside it. Not known: it is tried. */
+static bool has_room(const struct log_segments *segments)
+{
+    struct statvfs disk;
+
+    return fstatvfs(segments->dir_fd, &disk) != 0 ||
+           (uint64_t)disk.f_bavail * disk.f_frsize >= 2ull * segments->config.segment_bytes;
+}
+
 /* NULL, errno set, nothing left behind. */
 static struct log_segment *segment_make(struct log_segments *segments, uint32_t number)
 {
     char name[NAME_BYTES];
-    int fd = open_file(segments, MAKING_NAME, O_RDWR | O_CREAT | O_TRUNC);
 
+    if (!has_room(segments)) {
+        errno = ENOSPC;
+        return NULL;
+    }
+    int fd = open_file(segments, MAKING_NAME, O_RDWR | O_CREAT | O_TRUNC);
     if (fd < 0)
         return NULL;
     segment_name(number, name);
@@ -356,36 +371,55 @@ static struct log_segment *keeper_make(struct log_segments *segments)
     return made;
 }
 
-/* A dead segment gets the next number, or goes when there are enough. */
-static struct log_segment *keeper_recycle(struct log_segments *segments)
+/* What a crash leaves of a name is unknown now, and a second fsync may say 0 all the same. */
+static void sync_names(const struct log_segments *segments, const char *name)
 {
-    struct log_segment *dead = list_pop(&segments->dead);
+    if (fsync(segments->dir_fd) == 0)
+        return;
+    log_failure(segments, "log.sync_failed", name);
+    abort();
+}
+
+static bool file_rename_or_remove(const struct log_segments *segments, const char *from,
+                                  const char *to)
+{
+    int failed = to != NULL ? renameat(segments->dir_fd, from, segments->dir_fd, to)
+                            : unlinkat(segments->dir_fd, from, 0);
+
+    if (failed == 0)
+        sync_names(segments, from);
+    return failed == 0;
+}
+
+/* The oldest dead segment gets the next number, or goes when there are enough. False: it stays, and
+ * no later one passes it. A start that found records of it behind a gap would take all shards for
+ * damaged. Called with the lock held; lets go of it during I/O. */
+static bool keeper_recycle(struct log_segments *segments, struct log_segment **ret_made)
+{
+    struct log_segment *dead = segments->dead.first;
     bool keep = segments->ready.count < segments->config.spare_count + KEPT_EXTRA;
     char from[NAME_BYTES];
     char to[NAME_BYTES];
-    bool ok;
 
-    segments->being_made = 1;
     segment_name(dead->number, from);
     segment_name(segments->next_number, to);
     pthread_mutex_unlock(&segments->lock);
-    if (keep)
-        ok = renameat(segments->dir_fd, from, segments->dir_fd, to) == 0;
-    else
-        ok = unlinkat(segments->dir_fd, from, 0) == 0;
-    /* Unsure which name survives a crash: do not write to it. */
-    ok = ok && fsync(segments->dir_fd) == 0;
-    if (!ok)
+    bool ok = file_rename_or_remove(segments, from, keep ? to : NULL);
+    if (!ok && !segments->stuck)
         log_failure(segments, "log.recycle_failed", from);
     pthread_mutex_lock(&segments->lock);
-    segments->being_made = 0;
-    if (ok && keep) {
+    segments->stuck = !ok;
+    if (!ok)
+        return false;
+    CHECK(list_pop(&segments->dead) == dead);
+    if (keep) {
         dead->number = segments->next_number++;
         segments->recycled++;
-        return dead;
+        *ret_made = dead;
+    } else {
+        segment_unref(dead);
     }
-    segment_unref(dead);
-    return NULL;
+    return true;
 }
 
 static void keeper_report_low(struct log_segments *segments, const char *why)
@@ -413,30 +447,35 @@ static void keeper_wait(struct log_segments *segments, bool again_soon)
     pthread_cond_timedwait(&segments->changed, &segments->lock, &until);
 }
 
+/* NULL: none is needed, or none can be made; *ret_again_soon: since that failed. */
+static struct log_segment *keeper_make_spare(struct log_segments *segments, bool *ret_again_soon)
+{
+    if (segments->ready.count >= segments->config.spare_count)
+        return NULL;
+    if (bytes_total(segments) + segments->config.segment_bytes > segments->config.bytes_max) {
+        keeper_report_low(segments, "bytes_max");
+        return NULL;
+    }
+    struct log_segment *made = keeper_make(segments);
+    if (made == NULL) {
+        keeper_report_low(segments, strerror(errno));
+        *ret_again_soon = true;
+    }
+    return made;
+}
+
 /* One piece of work; false when there is nothing to do, *ret_again_soon: since it failed. */
 static bool keeper_step(struct log_segments *segments, bool *ret_again_soon)
 {
     struct log_segment *made = NULL;
+    bool dead = segments->dead.count > 0;
+    bool recycled = dead && keeper_recycle(segments, &made);
 
-    *ret_again_soon = false;
-    if (segments->dead.count > 0) {
-        made = keeper_recycle(segments);
-    } else if (segments->ready.count >= segments->config.spare_count) {
-        return false;
-    } else if (bytes_total(segments) + segments->config.segment_bytes >
-               segments->config.bytes_max) {
-        keeper_report_low(segments, "bytes_max");
-        return false;
-    } else {
-        made = keeper_make(segments);
-        if (made == NULL) {
-            keeper_report_low(segments, strerror(errno));
-            *ret_again_soon = true;
-            return false;
-        }
-    }
+    *ret_again_soon = dead && !recycled;
+    if (!recycled)
+        made = keeper_make_spare(segments, ret_again_soon);
     if (made == NULL)
-        return true;
+        return recycled;
     list_push(&segments->ready, made);
     segments->low = false;
     pthread_mutex_unlock(&segments->lock);

@@ -55,7 +55,8 @@ struct log_segments {
     uint32_t being_made;
     uint32_t next_number;
     uint64_t recycled;
-    bool low; /* None ready, and none can be made. */
+    bool low;   /* None ready, and none can be made. */
+    bool stuck; /* The oldest dead one could not be renamed or removed. The keeper's. */
     bool stopping;
 };
 

@@ -103,7 +103,7 @@ static void complete(struct log_writer *writer)
 
 /* ---- gathering ---------------------------------------------------------------------------- */
 
-static bool flush(struct node_log *log)
+NODISCARD static bool flush(struct node_log *log)
 {
     struct log_writer *writer = &log->writer;
 
@@ -114,7 +114,7 @@ static bool flush(struct node_log *log)
 }
 
 /* Adds a record, writing out the batch first when it is full. False: no space; not added. */
-static bool add(struct node_log *log, const struct record *record)
+NODISCARD static bool add(struct node_log *log, const struct record *record)
 {
     struct log_batch *batch = &log->writer.batch;
 
@@ -174,7 +174,7 @@ static err audit_some(struct node_log *log, const struct log_want *wants, struct
 
 /* What is above keep_index goes to the audit file, durably. Everything gathered is written. False:
  * the disk is full; what went there goes again. */
-static bool audit_orphans(struct node_log *log, uint32_t number, uint64_t keep_index)
+NODISCARD static bool audit_orphans(struct node_log *log, uint32_t number, uint64_t keep_index)
 {
     struct log_want wants[ORPHANS_AT_ONCE];
     struct entry *entries[ORPHANS_AT_ONCE];
@@ -241,7 +241,8 @@ static bool gather_reset(struct node_log *log, uint32_t shard)
         return false;
     /* What is committed is in the snapshot that comes instead: no orphans, and too many to read. */
     node_log_shard_get(log, shard, &known);
-    audit_orphans(log, shard, known.commit_index);
+    if (!audit_orphans(log, shard, known.commit_index))
+        return false;
     if (!add(log, &(struct record){ .type = RECORD_TRUNCATE, .shard = shard }))
         return false;
     CHECK(batch->count == 1);

@@ -130,30 +130,37 @@ static err take_place(const char *directory)
     return rename(beside, directory) == 0 ? ERR_OK : ERR_IO;
 }
 
-/* An empty value: there is none. To be freed. */
-static err get(struct merge_db *db, const char *key, size_t key_size, char **ret_value)
+/* NULL: there is none. To be freed. */
+static err get(struct merge_db *db, struct slice key, char **ret_value, size_t *ret_size)
 {
     char *error = NULL;
-    size_t size;
 
-    *ret_value = rocksdb_get(db->rocks, db->read_options, key, key_size, &size, &error);
+    *ret_value = rocksdb_get(db->rocks, db->read_options, (const char *)key.data, key.size,
+                             ret_size, &error);
     return error == NULL ? ERR_OK : classify(db->log, "open", error);
+}
+
+static struct slice key_slice(const char *key, size_t size)
+{
+    return (struct slice){ (const uint8_t *)key, size };
 }
 
 static err read_heads(struct merge_db *db)
 {
     char *lost = NULL, *batches = NULL;
-    err e = get(db, lost_key, sizeof lost_key, &lost);
+    uint64_t count = 0;
+    size_t size = 0;
+    err e = get(db, key_slice(lost_key, sizeof lost_key), &lost, &size);
 
     if (e == ERR_OK)
-        e = get(db, batch_key, sizeof batch_key, &batches);
+        e = get(db, key_slice(batch_key, sizeof batch_key), &batches, &size);
     db->lost = lost != NULL;
-    if (batches != NULL) {
-        uint64_t count;
-
+    if (batches != NULL && size == sizeof count)
         memcpy(&count, batches, sizeof count);
+    else if (batches != NULL)
+        e = ERR_CORRUPT;
+    if (count > 0)
         atomic_store(&db->batches, count);
-    }
     rocksdb_free(lost);
     rocksdb_free(batches);
     return e;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <rocksdb/c.h>
+
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -293,7 +295,7 @@ static void damage_in_the_middle_is_told_and_a_new_database_says_so_for_ever(voi
     struct test *test = *state;
 
     damage(test);
-    for (int i = 0; i < 2; i++) /* Looking at it mends nothing. */
+    for (int i = 0; i < 2; i++) /* To look at it changes nothing. */
         assert_int_equal(merge_db_open(test->path, &quiet, &test->db, test->text), ERR_CORRUPT);
     assert_int_equal(merge_db_begin_again(test->path, &quiet, &test->db, test->text), ERR_OK);
     assert_true(merge_db_lost(test->db));
@@ -341,6 +343,33 @@ static void a_replacement_that_is_made_takes_its_place_at_the_next_start(void **
     assert_true(merge_db_exists(test->path));
     must_open(test);
     assert_true(merge_db_lost(test->db));
+}
+
+static void put_raw(const struct test *test, struct slice key, struct slice value)
+{
+    rocksdb_options_t *options = rocksdb_options_create();
+    rocksdb_writeoptions_t *write_options = rocksdb_writeoptions_create();
+    char *error = NULL;
+    rocksdb_t *rocks = rocksdb_open(options, test->path, &error);
+
+    assert_null(error);
+    rocksdb_put(rocks, write_options, (const char *)key.data, key.size, (const char *)value.data,
+                value.size, &error);
+    assert_null(error);
+    rocksdb_close(rocks);
+    rocksdb_writeoptions_destroy(write_options);
+    rocksdb_options_destroy(options);
+}
+
+static void a_count_of_batches_that_cannot_be_read_is_damage(void **state)
+{
+    struct test *test = *state;
+    const uint8_t key[] = { 0xff, 0xff, 'N' };
+
+    must_open(test);
+    close_db(test);
+    put_raw(test, (struct slice){ key, sizeof key }, SLICE_LITERAL("four"));
+    assert_int_equal(merge_db_open(test->path, &quiet, &test->db, test->text), ERR_CORRUPT);
 }
 
 /* ---- SIGKILL ---- */
@@ -428,6 +457,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_replacement_that_fails_is_tried_again, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_replacement_that_is_made_takes_its_place_at_the_next_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_count_of_batches_that_cannot_be_read_is_damage, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(every_acknowledged_batch_survives_sigkill, setup, teardown),
     };
 

@@ -118,11 +118,11 @@ struct granted {
 /*
  * Appends the profile field of the response to `out`, read now. Appends nothing when the token is
  * no longer current.
- * ERR_NEED: section rows are missing. ERR_CONFLICT: a row cannot be read, `ret_refusal` says which.
+ * ERR_NEED: section rows are missing. ERR_CONFLICT: a row of the profile cannot be read.
+ * ERR_CORRUPT: the answer has no token. applier_take_damage tells of both.
  */
 NODISCARD err applier_profile_append(struct applier *applier, const struct granted *granted,
-                                     struct need *need, struct refusal *ret_refusal,
-                                     struct buf *out);
+                                     struct need *need, struct buf *out);
 
 /* RenewTokens: the op bodies (u32 length + bytes, repeated; SessionHold) for tokens in this
  * request that are current and still GRANTED. Player rows are in memory: the read just ran. */

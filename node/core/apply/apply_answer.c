@@ -46,9 +46,10 @@ static struct read_context scratch_context(struct applier *applier, struct need 
 }
 
 err applier_profile_append(struct applier *applier, const struct granted *granted,
-                           struct need *need, struct refusal *ret_refusal, struct buf *out)
+                           struct need *need, struct buf *out)
 {
-    struct read_context context = scratch_context(applier, need, ret_refusal);
+    struct refusal unread;
+    struct read_context context = scratch_context(applier, need, &unread);
     struct player player;
     struct incarnation incarnation;
     uint64_t fence;
@@ -65,8 +66,10 @@ err applier_profile_append(struct applier *applier, const struct granted *grante
             context.arena, &holdfast__v1__start_session_response__descriptor, granted->answer);
     CHECK(request != NULL);
     if (response == NULL ||
-        token_parse(slice_from_text(response->token), &incarnation, &fence) != ERR_OK)
-        return read_damaged(&context, "the outcome of a StartSession cannot be read");
+        token_parse(slice_from_text(response->token), &incarnation, &fence) != ERR_OK) {
+        (void)read_damaged(&context, "the outcome of a StartSession cannot be read");
+        return ERR_CORRUPT;
+    }
     need->load_generation = state_load_generation(applier->state);
     err e = player_row_read(&context, &player);
     if (e != ERR_OK)

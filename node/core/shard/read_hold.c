@@ -27,6 +27,7 @@ static void end(struct read_holds *holds, struct read_hold *hold, uint64_t now_m
 
     CHECK(holds->active > 0 && now_ms >= hold->since_ms);
     holds->active--;
+    holds->ended++;
     hold->reader_count = 0;
     if (lasted_ms > holds->ms_max)
         lasted_ms = holds->ms_max;

@@ -56,7 +56,8 @@ struct read_holds {
     uint32_t count, capacity;
     uint32_t ms_max;  /* The user's to set. */
     uint32_t active;  /* Players that somebody holds. */
-    uint64_t taken;   /* Times that a player began to be held. */
+    uint64_t taken;   /* Times that a player began to be held, */
+    uint64_t ended;   /* and that one came free. */
     uint64_t held_ms; /* Over all players that are free again. */
 };
 

@@ -21,6 +21,7 @@
 #define SHARD_LIMITS(X)                                                                            \
     X(waiting_calls_max, 65536, 1, 1048576, "calls not answered yet")                              \
     X(waiters_per_player_max, 16, 1, 1024, "StartSession WAITs of one player")                     \
+    X(reads_ahead_max, 4096, 1, 65536, "reads that wait for a version that is not here yet")       \
     X(reads_waiting_max, 256, 1, 65536, "reads that wait until no transaction holds their player")  \
     X(writes_waiting_max, 1024, 1, 65536, "writes that wait until reads of their players are done") \
     X(read_hold_ms, 200, 1, 10000, "a write waits for reads of its players, at most")               \
@@ -239,6 +240,7 @@ struct shard_stats {
     uint64_t transfers_open;    /* Records in the outbox. */
     uint64_t transfers_oldest_ms; /* Since the oldest of them that is known was opened. */
     uint64_t transfers_sent, transfers_settled, transfers_refunded, transfers_retried;
+    uint64_t read_runs;                     /* Times that a read looked at its rows. */
     uint64_t reads_aged;                    /* Reads with a greatest age that needed no round. */
     uint64_t reads_waiting, writes_waiting; /* Now: for a transaction's end, for reads' end. */
     uint64_t reads_waited;                  /* Times that a read met a transaction, and waited. */

@@ -58,6 +58,17 @@ static void answer_committed(struct shard *shard, struct call *call, const struc
     call_move(shard, call, CALL_ANSWERING);
 }
 
+/* A player has places for so many callers that wait for its session. */
+static bool may_queue(struct shard *shard, const struct call *call)
+{
+    uint32_t count = 0;
+
+    for (const struct call *other = call_of_player(shard, CALL_QUEUED, call->entity, NULL);
+         other != NULL; other = call_of_player(shard, CALL_QUEUED, call->entity, other))
+        count++;
+    return count < shard->limits.waiters_per_player_max;
+}
+
 static void answer_call(struct shard *shard, struct call *call, const struct outcome *outcome,
                         struct shard_out *out)
 {
@@ -66,7 +77,7 @@ static void answer_call(struct shard *shard, struct call *call, const struct out
         answer_committed(shard, call, outcome, out);
         break;
     case OUTCOME_REFUSED:
-        if (outcome->waits && call->id != 0) {
+        if (outcome->waits && call->id != 0 && may_queue(shard, call)) {
             /* What it is told if its time runs out first: it names the holder. */
             buf_clear(&call->answer);
             buf_append(&call->answer, outcome->body.data, outcome->body.size);
@@ -92,23 +103,39 @@ static void answer_call(struct shard *shard, struct call *call, const struct out
     }
 }
 
-/* The first in each queue of a player whose session came free proposes again; where it cannot, the
- * next one tries. */
-static void wake_queued(struct shard *shard, struct slice entity, const struct shard_event *event,
-                        struct shard_out *out)
+/* The first who waits for the player proposes again; where it cannot, the next one tries. */
+static void wake_first(struct shard *shard, struct slice entity, const struct shard_event *event,
+                       struct shard_out *out)
+{
+    struct call *next;
+
+    for (struct call *call = call_of_player(shard, CALL_QUEUED, entity, NULL); call != NULL;
+         call = next) {
+        next = call_of_player(shard, CALL_QUEUED, entity, call);
+        if (shard_call_propose(shard, call, event, out))
+            break;
+    }
+}
+
+/* Those of all players whose sessions came free propose again. */
+static void wake_all(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     struct call *next;
 
     for (struct call *call = shard->calls[CALL_QUEUED].first; call != NULL; call = next) {
         next = call->next;
-        bool concerned = entity.size > 0
-                             ? slice_equal(call->entity, entity)
-                             : !applier_session_held(shard->applier, call->entity, event->unix_ms);
-        if (!concerned)
-            continue;
-        if (shard_call_propose(shard, call, event, out) && entity.size > 0)
-            break;
+        if (!applier_session_held(shard->applier, call->entity, event->unix_ms))
+            (void)shard_call_propose(shard, call, event, out);
     }
+}
+
+static void wake_queued(struct shard *shard, struct slice entity, const struct shard_event *event,
+                        struct shard_out *out)
+{
+    if (entity.size > 0)
+        wake_first(shard, entity, event, out);
+    else
+        wake_all(shard, event, out);
 }
 
 /* Who was woken for it did not take the session: it was refused, or had its outcome already. */
@@ -122,13 +149,14 @@ static bool session_left_free(struct shard *shard, const struct outcome *outcome
 
 /* A caller that lost its link asks again under the same op_id, and may wait beside itself: the same
  * operation proposed again gets the outcome that has just been stored. */
-static void wake_twins(struct shard *shard, const struct entry *entry,
+static void wake_twins(struct shard *shard, const struct entry *entry, struct slice entity,
                        const struct shard_event *event, struct shard_out *out)
 {
     struct call *next;
 
-    for (struct call *call = shard->calls[CALL_QUEUED].first; call != NULL; call = next) {
-        next = call->next;
+    for (struct call *call = call_of_player(shard, CALL_QUEUED, entity, NULL); call != NULL;
+         call = next) {
+        next = call_of_player(shard, CALL_QUEUED, entity, call);
         if (slice_equal(buf_slice(&call->request), entry->body))
             (void)shard_call_propose(shard, call, event, out);
     }
@@ -142,9 +170,10 @@ static void wake_stealing(struct shard *shard, const struct outcome *outcome,
 {
     struct call *next;
 
-    for (struct call *call = shard->calls[CALL_STEALING].first; call != NULL; call = next) {
-        next = call->next;
-        if (call != decided && slice_equal(call->entity, outcome->entity))
+    for (struct call *call = call_of_player(shard, CALL_STEALING, outcome->entity, NULL);
+         call != NULL; call = next) {
+        next = call_of_player(shard, CALL_STEALING, outcome->entity, call);
+        if (call != decided)
             (void)shard_call_propose(shard, call, event, out);
     }
 }
@@ -207,7 +236,7 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
         wake_queued(shard, outcome->entity, event, out);
     if (outcome->method == METHOD_START_SESSION && outcome->kind == OUTCOME_COMMITTED &&
         !outcome->duplicate && shard->calls[CALL_QUEUED].count > 0)
-        wake_twins(shard, entry, event, out);
+        wake_twins(shard, entry, outcome->entity, event, out);
     if (!outcome->duplicate && touches_sessions(outcome->method) &&
         shard->calls[CALL_STEALING].count > 0)
         wake_stealing(shard, outcome, call, event, out);

@@ -351,16 +351,21 @@ static bool result_is_sound(const settle_item *item,
     }
 }
 
-/* Puts the decisions where they belong. False: the answer is to another question, or none. */
+/* Puts the decisions where they belong; what makes no sense holds up its own record. False: the
+ * answer is to another question, or none. */
 static bool results_fill(settle_request *settle, const deliver_response *response)
 {
     if (settle->n_items != response->n_results)
         return false;
     for (size_t i = 0; i < settle->n_items; i++) {
-        if (settle->items[i]->result->seq != response->results[i]->seq ||
-            !result_is_sound(settle->items[i], response->results[i]))
+        settle_item *item = settle->items[i];
+        if (item->result->seq != response->results[i]->seq)
             return false;
-        settle->items[i]->result = response->results[i];
+        if (result_is_sound(item, response->results[i]))
+            item->result = response->results[i];
+        else
+            item->result->decision =
+                HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_HELD;
     }
     settle->cut = response->cut;
     return true;
@@ -455,24 +460,6 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
 
 /* ---- entries about the channel were applied ---- */
 
-static int by_record(const void *a, const void *b)
-{
-    const struct settled *left = a;
-    const struct settled *right = b;
-
-    if (left->destination != right->destination)
-        return left->destination < right->destination ? -1 : 1;
-    return (left->seq > right->seq) - (left->seq < right->seq);
-}
-
-static const struct settled *settled_find(const struct channel_effect *effect,
-                                          const struct call *call)
-{
-    struct settled key = { .destination = call->destination, .seq = call->seq };
-
-    return bsearch(&key, effect->settled, effect->settled_count, sizeof key, by_record);
-}
-
 static void answer_settled(struct shard *shard, struct call *call, const struct settled *settled,
                            struct shard_out *out)
 {
@@ -495,24 +482,26 @@ static void answer_settled(struct shard *shard, struct call *call, const struct 
     reply_bytes(shard, call, REPLY_OK, buf_slice(&shard->scratch), out);
 }
 
-static void wake_sending(struct shard *shard, const struct channel_effect *effect,
-                         const struct shard_event *event, struct shard_out *out)
+static void wake_record(struct shard *shard, const struct settled *settled,
+                        const struct shard_event *event, struct shard_out *out)
 {
     struct call *next;
 
-    if (effect->settled_count == 0)
-        return;
-    qsort(effect->settled, effect->settled_count, sizeof *effect->settled, by_record);
-    for (struct call *call = shard->calls[CALL_SENDING].first; call != NULL; call = next) {
-        next = call->next;
-        const struct settled *settled = settled_find(effect, call);
-        if (settled == NULL)
-            continue;
+    for (struct call *call = call_of_record(shard, settled->destination, settled->seq, NULL);
+         call != NULL; call = next) {
+        next = call_of_record(shard, settled->destination, settled->seq, call);
         if (call->method == METHOD_RESOLVE_OPERATION)
             (void)shard_call_propose(shard, call, event, out); /* Asks again: it is decided now. */
         else
             answer_settled(shard, call, settled, out);
     }
+}
+
+static void wake_sending(struct shard *shard, const struct channel_effect *effect,
+                         const struct shard_event *event, struct shard_out *out)
+{
+    for (uint32_t i = 0; i < effect->settled_count; i++)
+        wake_record(shard, &effect->settled[i], event, out);
 }
 
 /* A record is to be cancelled, and somebody waits for what becomes of it. */

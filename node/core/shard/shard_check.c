@@ -7,7 +7,7 @@
 
 static bool waits_for_rows(const struct call *call)
 {
-    return call->place == CALL_READING || call->place == CALL_ANSWERING;
+    return call->place == CALL_LOADING || call->place == CALL_FETCHING;
 }
 
 static void check_call(const struct shard *shard, const struct call *call, enum call_place place)
@@ -18,7 +18,10 @@ static void check_call(const struct shard *shard, const struct call *call, enum 
     CHECK(call->place == place);
     CHECK(call->previous != NULL ? call->previous->next == call : list->first == call);
     CHECK(call->next != NULL ? call->next->previous == call : list->last == call);
-    CHECK(IMPLIES(call->blocked, waits_for_rows(call)));
+    CHECK((call->waiter.row != NULL) == waits_for_rows(call));
+    CHECK(place != CALL_READING);
+    CHECK(IMPLIES(place == CALL_LAGGING, call->index > applier_applied_index(shard->applier)));
+    CHECK(IMPLIES(place == CALL_AHEAD, call->at_least.epoch != 0));
     CHECK(IMPLIES(place == CALL_PROPOSED, call->index > 0));
     CHECK(IMPLIES(place == CALL_CONFIRMING, call->round > 0));
     CHECK(IMPLIES(sending, call->seq > 0 && call->destination < shard->limits.shard_count));
@@ -26,6 +29,8 @@ static void check_call(const struct shard *shard, const struct call *call, enum 
         return;
     CHECK(IMPLIES(place == CALL_PROPOSED, call->previous->index <= call->index));
     CHECK(IMPLIES(place == CALL_CONFIRMING, call->previous->round <= call->round));
+    CHECK(IMPLIES(place == CALL_LAGGING, call->previous->index <= call->index));
+    CHECK(IMPLIES(place == CALL_AHEAD, call->previous->at_least.epoch <= call->at_least.epoch));
 }
 
 static void check_calls(const struct shard *shard)
@@ -45,6 +50,12 @@ static void check_calls(const struct shard *shard)
     }
     CHECK(all == shard->call_count);
     CHECK(all <= shard->limits.waiting_calls_max);
+    CHECK(shard->calls_by_id.count <= all);
+    CHECK(shard->calls_by_what.count == shard->calls[CALL_QUEUED].count +
+                                            shard->calls[CALL_STEALING].count +
+                                            shard->calls[CALL_SENDING].count);
+    link_table_check(&shard->calls_by_id);
+    link_table_check(&shard->calls_by_what);
 }
 
 static void check_holds(const struct read_holds *holds)
@@ -83,7 +94,7 @@ void shard_check(const struct shard *shard)
     check_holds(&shard->holds_of_reads);
     check_snapshot(shard);
     channel_lanes_check(&shard->lanes, shard->limits.shard_count);
-    key_set_check(&shard->loading);
+    asked_rows_check(&shard->asked);
     state_check(applier_state(shard->applier));
     meta_check(applier_meta(shard->applier));
     rep_peers_check(shard->rep);
@@ -102,6 +113,7 @@ void shard_check_step(const struct shard *shard)
     CHECK(IMPLIES(!shard->served, lanes->count == 0));
     CHECK(IMPLIES(!shard->served, shard->holds_of_reads.count == 0));
     CHECK(IMPLIES(!shard->served, shard->due_index == 0));
+    CHECK(IMPLIES(!shard->served, shard->contain_index == 0));
     CHECK(lanes->blocked <= lanes->count);
     CHECK(applied <= rep_commit_index(shard->rep));
     CHECK(shard->clean_index <= applied);

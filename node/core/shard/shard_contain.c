@@ -16,17 +16,21 @@ void shard_contain(struct shard *shard, const struct shard_event *event, struct 
     out->unreadable = true;
     if (!shard_serves(shard))
         return;
-    if (damage->player[0] == 0) {
+    if (meta_find_quarantined(shard_meta(shard), slice_from_text(damage->player)) != NULL)
+        return;
+    if (damage->player[0] == 0 || shard_meta(shard)->quarantine_count == QUARANTINE_MAX) {
         incident_unreadable(shard, damage, event, out);
         return;
     }
-    if (meta_find_quarantined(shard_meta(shard), slice_from_text(damage->player)) != NULL)
+    if (shard->contain_index > applier_applied_index(shard->applier))
         return;
     request.shard = shard->number;
     request.player_id = text_lend(damage->player);
     request.reason = text_lend(damage->reason);
     buf_clear(&shard->scratch);
     owner_op_encode(METHOD_CONTAIN_PLAYER, (struct slice){ 0 }, &request.base, &shard->scratch);
-    /* What has no room now is found again when the player is next touched. */
-    (void)!shard_propose(shard, buf_slice(&shard->scratch), event, &index, out);
+    /* What has no room now, or waits for another, is found again when the player is next touched.
+     */
+    if (shard_propose(shard, buf_slice(&shard->scratch), event, &index, out) == ERR_OK)
+        shard->contain_index = index;
 }

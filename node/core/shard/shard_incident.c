@@ -147,6 +147,7 @@ void incident_unreadable(struct shard *shard, const struct damage *damage,
     if (incident == NULL)
         return;
     shard->unreadable_ms = event->now_ms + UNREADABLE_TOLD_MS;
+    text_copy(incident->player, sizeof incident->player, slice_from_text(damage->player));
     text_copy(incident->what, sizeof incident->what, slice_from_text(damage->reason));
 }
 

@@ -4,8 +4,9 @@
 
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "node/core/shard/answer_sizes.h"
+#include "node/core/shard/asked_rows.h"
 #include "node/core/shard/channel_lanes.h"
-#include "node/core/shard/key_set.h"
+#include "node/core/shard/link_table.h"
 #include "node/core/shard/read_hold.h"
 #include "node/core/shard/shard.h"
 
@@ -15,18 +16,25 @@ enum call_place {
     CALL_QUEUED,     /* StartSession WAIT: until the holder leaves; first come, first served. */
     CALL_STEALING,   /* StartSession STEAL: until the claim is decided.                   */
     CALL_CONFIRMING, /* A read: until `round` is confirmed; the list is in round order.   */
-    CALL_READING,    /* A confirmed read: until applied reaches `index`, and rows are here. */
+    CALL_READING,    /* A read that looks at its rows in this step; none between steps.   */
+    CALL_LAGGING,    /* A read: until applied reaches `index`; in index order.            */
+    CALL_AHEAD,      /* A read: until `at_least` is applied; in the order of versions.    */
+    CALL_LOADING,    /* A read: until a row is here.                                      */
+    CALL_TURN,       /* A read: until the answers before it have left.                    */
     CALL_SETTLING,   /* A read of a player: until no transaction holds it.                */
     CALL_YIELDING,   /* A write that is not proposed yet: until reads of its players are done. */
     CALL_SENDING,    /* A transfer: until the other shard's decision is logged here. */
-    CALL_ANSWERING,  /* A granted StartSession: until the profile's rows are here.        */
+    CALL_ANSWERING,  /* A granted StartSession: until there is room for its profile.      */
+    CALL_FETCHING,   /* The same: until a row of the profile is here.                     */
     CALL_PLACES
 };
 
 struct call {
     struct call *previous, *next;
     enum call_place place;
-    bool blocked;      /* Reading or answering: rows are on their way. */
+    struct hash_link by_id;   /* In shard->calls_by_id, while id is not 0. */
+    struct hash_link by_what; /* In shard->calls_by_what: QUEUED, STEALING, SENDING. */
+    struct row_waiter waiter; /* LOADING, FETCHING: the row that it waits for. */
     bool claimed;      /* This very call made the claim it waits for: its answer is no duplicate. */
     bool starved;      /* ANSWERING: no room for its profile; the next tick looks again. */
     uint32_t reserved; /* Of shard->answers, for its reply; given back with the call. */
@@ -58,12 +66,15 @@ struct shard {
     struct rep *rep;
     struct applier *applier;
     struct call_list calls[CALL_PLACES];
-    struct call *free_calls;
+    struct link_table calls_by_id, calls_by_what;
+    struct call *free_calls; /* CALLS_KEPT at most. */
+    uint32_t free_count;
     uint32_t call_count;
     uint64_t rounds_done; /* Highest confirmed read round of this ownership. */
     uint64_t rounds_index;
     uint64_t rounds_ms, rounds_unix_ms; /* When that round began. */
     uint64_t due_index;                 /* Owner-made entry on its way; 0: none. */
+    uint64_t contain_index;             /* Entry that contains a player, on its way; 0: none. */
     uint64_t due_next_ms;               /* unix_ms at which to ask applier_due again. */
     bool served;                        /* As of the last step. */
     bool apply_blocked;                 /* Rows are missing for the next entry. */
@@ -83,7 +94,8 @@ struct shard {
     struct snapshot_stats snapshot;
     uint64_t unreadable_ms;  /* When an unreadable row of no player may be told again. */
     bool stopped;            /* A snapshot takes its place. */
-    struct key_set loading;  /* Keys asked of the database, not answered yet. */
+    struct asked_rows asked; /* Of the database, not answered yet. */
+    uint64_t holds_ended;    /* Of holds_of_reads, as far as writes that wait have looked. */
     struct arena arena;      /* One step's. */
     struct arena read_arena; /* One read's: rows unpacked, and the response before it is packed. */
     struct budget *answers;  /* See shard_image; NULL: none. */
@@ -100,7 +112,21 @@ struct shard {
 struct call *call_new(struct shard *shard, const struct shard_event *event);
 void call_free(struct shard *shard, struct call *call);
 void call_move(struct shard *shard, struct call *call, enum call_place place);
+/* Behind the last one in the list that does not come after it. */
+void call_move_sorted(struct shard *shard, struct call *call, enum call_place place,
+                      bool (*comes_before)(const struct call *a, const struct call *b));
+/* A read waits until that index is applied: LAGGING. */
+void call_lag(struct shard *shard, struct call *call, uint64_t index);
 struct call *call_find(struct shard *shard, uint64_t id);
+/* Its caller has gone; the call goes on. */
+void call_forget(struct shard *shard, struct call *call);
+/* QUEUED or STEALING, of that player; first come, first found. `after` NULL: the first one. To be
+ * asked before a call is moved on. */
+struct call *call_of_player(struct shard *shard, enum call_place place, struct slice entity,
+                            const struct call *after);
+/* SENDING, of that record. */
+struct call *call_of_record(struct shard *shard, uint32_t destination, uint64_t seq,
+                            const struct call *after);
 
 /* shard_read.c: once there is room, what was renewed meanwhile is logged before a timer can end it.
  */
@@ -128,7 +154,11 @@ void reply_event_refused(struct shard_out *out, uint64_t id, const struct refusa
 /* shard_rows.c */
 /* Asks for what is missing and not yet on its way; empties shard->need. */
 void shard_ask_rows(struct shard *shard, struct shard_out *out);
-/* What cannot be taken in, because rows were evicted since, is asked for again. */
+/* The same, and the call waits for what comes last: LOADING or FETCHING. */
+void shard_wait_rows(struct shard *shard, struct call *call, enum call_place place,
+                     struct shard_out *out);
+/* What cannot be taken in, because rows were evicted since, is asked for again. Calls that waited
+ * for what came go on: READING or ANSWERING. */
 void shard_rows_arrived(struct shard *shard, const struct shard_event *event,
                         struct shard_out *out);
 
@@ -185,10 +215,11 @@ void shard_settles_tell(struct shard *shard, const Holdfast__Internal__V1__Settl
                         const struct shard_event *event, struct shard_out *out);
 /* Whether an item is of a transfer that arrived: what shard_settles_tell tells its caller. */
 bool shard_settles_arrived(const Holdfast__Internal__V1__SettleItem *item);
-/* Its outcome, as its caller is told; false: its rows are not here, or do not say so. */
-bool shard_settles_answer(struct shard *shard, uint32_t destination,
-                          const Holdfast__Internal__V1__SettleItem *item,
-                          struct answer *ret_answer);
+/* Its outcome, as its caller is told. ERR_NEED: rows are missing, and noted. ERR_NOT_FOUND: they do
+ * not say so. */
+NODISCARD err shard_settles_answer(struct shard *shard, uint32_t destination,
+                                   const Holdfast__Internal__V1__SettleItem *item,
+                                   struct answer *ret_answer);
 /* Logs what was taken, when it is time. */
 void shard_settles_progress(struct shard *shard, const struct shard_event *event,
                             struct shard_out *out);
@@ -197,8 +228,8 @@ void shard_settles_progress(struct shard *shard, const struct shard_event *event
 NODISCARD err shard_settles_log(struct shard *shard, const struct shard_event *event,
                                 uint64_t *ret_index, struct shard_out *out);
 
-/* shard_operation.c: looks over the answer of a GetOperation, in shard->scratch. False: it is to be
- * read again once something more is applied. */
+/* shard_operation.c: looks over the answer of a GetOperation, in shard->scratch. False: the call
+ * waits, to be read again. */
 bool shard_operation_told(struct shard *shard, struct call *call, struct shard_out *out);
 /* The same of a ResolveOperation that was applied, with `body` for an answer. True:
  * call->destination and seq name a record of the outbox, whose decision it is to wait for and then
@@ -212,9 +243,8 @@ void shard_erasure_follow(struct shard *shard, const struct outcome *outcome,
 /* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,
                       const struct shard_event *event, struct shard_out *out);
-/* A row that is no player's cannot be read: no player is held back, and operators are told, now
- * and then.
- */
+/* A row that cannot be read is no player's, or its player has no place among those held back:
+ * operators are told, now and then. */
 void incident_unreadable(struct shard *shard, const struct damage *damage,
                          const struct shard_event *event, struct shard_out *out);
 /* This replica begins to serve; transfers of earlier owners are on their way. */

@@ -34,9 +34,10 @@ static bool find_pending(struct shard *shard, struct asked *asked)
            asked->row.state == OUTCOME_ROW_PENDING && asked->row.method != METHOD_START_SESSION;
 }
 
-/* Whether this channel's decisions, taken and not logged, have it among those that arrived. */
-static bool find_arrived(struct shard *shard, const settle_request *request,
-                         const struct asked *asked, struct answer *ret_answer)
+/* Looks for it among those that arrived by this channel's decisions, taken and not logged.
+ * ERR_NEED, ERR_NOT_FOUND. */
+static err find_arrived(struct shard *shard, const settle_request *request,
+                        const struct asked *asked, struct answer *ret_answer)
 {
     for (size_t i = 0; i < request->n_items; i++) {
         const Holdfast__Internal__V1__SettleItem *item = request->items[i];
@@ -45,19 +46,21 @@ static bool find_arrived(struct shard *shard, const settle_request *request,
             continue;
         return shard_settles_answer(shard, request->destination, item, ret_answer);
     }
-    return false;
+    return ERR_NOT_FOUND;
 }
 
-static bool find_unlogged(struct shard *shard, const struct asked *asked, struct answer *ret_answer)
+static err find_unlogged(struct shard *shard, const struct asked *asked, struct answer *ret_answer)
 {
+    if (shard->lanes.settles.items == 0)
+        return ERR_NOT_FOUND;
     const settle_request *kept = (const void *)arena_unpack(
         &shard->arena, &holdfast__internal__v1__settle_request__descriptor,
         buf_slice(&shard->lanes.settles.bytes));
-    bool found = kept != NULL && find_arrived(shard, kept, asked, ret_answer);
+    err e = kept != NULL ? find_arrived(shard, kept, asked, ret_answer) : ERR_NOT_FOUND;
 
-    for (size_t i = 0; kept != NULL && !found && i < kept->n_more; i++)
-        found = find_arrived(shard, kept->more[i], asked, ret_answer);
-    return found;
+    for (size_t i = 0; kept != NULL && e == ERR_NOT_FOUND && i < kept->n_more; i++)
+        e = find_arrived(shard, kept->more[i], asked, ret_answer);
+    return e;
 }
 
 static void tell_committed(struct shard *shard, const get_response *told, const struct asked *asked,
@@ -108,7 +111,7 @@ bool shard_operation_told(struct shard *shard, struct call *call, struct shard_o
         &shard->arena, &holdfast__v1__get_operation_request__descriptor, buf_slice(&call->request));
     struct answer answer;
     struct asked asked;
-    bool early;
+    bool early = false;
 
     if (told == NULL || request == NULL || !is_pending(told->operation))
         return true;
@@ -116,18 +119,20 @@ bool shard_operation_told(struct shard *shard, struct call *call, struct shard_o
     asked.op_id = request->op_id;
     if (!find_pending(shard, &asked))
         return true;
-    if (shard->lanes.settles.items > 0 && find_unlogged(shard, &asked, &answer)) {
+    err e = find_unlogged(shard, &asked, &answer);
+    if (e == ERR_OK) {
         tell_committed(shard, told, &asked, &answer);
         return true;
     }
-    if (call->round == 0)
+    if (e != ERR_NEED && call->round == 0)
         return true;
-    call->blocked = find_told_early(shard, &asked, call, &early) == ERR_NEED;
-    if (call->blocked)
-        shard_ask_rows(shard, out);
+    if (e == ERR_NEED || find_told_early(shard, &asked, call, &early) == ERR_NEED) {
+        shard_wait_rows(shard, call, CALL_LOADING, out);
+        return false;
+    }
     if (early)
-        call->index = applier_applied_index(shard->applier) + 1;
-    return !early && !call->blocked;
+        call_lag(shard, call, applier_applied_index(shard->applier) + 1);
+    return !early;
 }
 
 bool shard_operation_waits(struct shard *shard, struct call *call, struct slice body)

@@ -279,17 +279,7 @@ static void read_run(struct shard *shard, struct call *call, const struct shard_
                      struct shard_out *out)
 {
     struct refusal refusal = { 0 };
-    bool lost = false;
 
-    if (applier_applied_index(shard->applier) < call->index)
-        return;
-    if (call->blocked && event->type != SHARD_ROWS)
-        return;
-    if (call->at_least.epoch != 0 && !dot_reached(shard_meta(shard), call->at_least, &lost)) {
-        if (lost)
-            refuse_lost(shard, call, out);
-        return;
-    }
     if (refused_unread(shard, call, out))
         return;
     if (call->method == METHOD_MEMBER_STATE) {
@@ -300,11 +290,11 @@ static void read_run(struct shard *shard, struct call *call, const struct shard_
         tell_members(shard);
     }
     buf_clear(&shard->scratch);
+    shard->stats.read_runs++;
     err e = applier_read(shard->applier, call->method, buf_slice(&call->request), event->unix_ms,
                          &shard->read_arena, &shard->need, &shard->scratch, &refusal);
-    call->blocked = e == ERR_NEED;
     if (e == ERR_NEED) {
-        shard_ask_rows(shard, out);
+        shard_wait_rows(shard, call, CALL_LOADING, out);
         return;
     }
     if (e != ERR_OK && call->method == METHOD_READ_SETTLED &&
@@ -326,6 +316,77 @@ static void run(struct shard *shard, struct call *call, const struct shard_event
     arena_reset(&shard->read_arena);
 }
 
+/* ---- reads that come too early ---- */
+
+static bool by_version(const struct call *a, const struct call *b)
+{
+    if (a->at_least.epoch != b->at_least.epoch)
+        return a->at_least.epoch < b->at_least.epoch;
+    return a->at_least.counter < b->at_least.counter;
+}
+
+/* This owner alone logs in its epoch: what is above its last entry was told to no one. */
+static bool is_unheard_of(const struct shard *shard, struct dot dot)
+{
+    struct dot last = rep_last_dot(shard->rep);
+
+    return shard_serves(shard) && dot.epoch == rep_epoch(shard->rep) && dot.epoch == last.epoch &&
+           dot.owner == last.owner && dot.counter > last.counter;
+}
+
+static void refuse_unheard_of(struct shard *shard, struct call *call, struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+    struct dot last = rep_last_dot(shard->rep);
+    const char *limit =
+        arena_printf(&shard->arena, "a version of epoch %" PRIu64 " up to %" PRIu64 " in shard %u",
+                     last.epoch, last.counter, shard->number);
+
+    (void)refuse_invalid(&shard->arena, &refusal, "read.at_least", limit,
+                         arena_printf(&shard->arena, "%" PRIu64, call->at_least.counter));
+    reply_refusal(shard, call, &refusal, out);
+}
+
+static void refuse_ahead(struct shard *shard, struct call *call, struct shard_out *out)
+{
+    struct refusal refusal = { 0 };
+
+    (void)refuse(&shard->arena, &refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
+                 "read.at_least",
+                 "%u reads wait here for versions that shard %u has not applied; nothing was done",
+                 shard->calls[CALL_AHEAD].count, shard->number);
+    refusal.retry_after_ms = ANSWERS_RETRY_MS;
+    reply_refusal(shard, call, &refusal, out);
+}
+
+static void wait_for_version(struct shard *shard, struct call *call, struct shard_out *out)
+{
+    if (is_unheard_of(shard, call->at_least))
+        refuse_unheard_of(shard, call, out);
+    else if (shard->calls[CALL_AHEAD].count >= shard->limits.reads_ahead_max)
+        refuse_ahead(shard, call, out);
+    else
+        call_move_sorted(shard, call, CALL_AHEAD, by_version);
+}
+
+/* True: it waits, or is refused. */
+static bool comes_early(struct shard *shard, struct call *call, struct shard_out *out)
+{
+    bool lost = false;
+
+    if (applier_applied_index(shard->applier) < call->index) {
+        call_lag(shard, call, call->index);
+        return true;
+    }
+    if (call->at_least.epoch == 0 || dot_reached(shard_meta(shard), call->at_least, &lost))
+        return false;
+    if (lost)
+        refuse_lost(shard, call, out);
+    else
+        wait_for_version(shard, call, out);
+    return true;
+}
+
 void shard_read_wake(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     uint32_t left = shard->calls[CALL_SETTLING].count; /* Some may wait again, behind the last. */
@@ -337,7 +398,8 @@ void shard_read_wake(struct shard *shard, const struct shard_event *event, struc
         if (shard_settled_is_held(shard, call))
             continue;
         call_move(shard, call, CALL_READING);
-        run(shard, call, event, out);
+        if (!comes_early(shard, call, out))
+            run(shard, call, event, out);
     }
 }
 
@@ -353,9 +415,8 @@ static bool is_spent(const struct shard *shard, uint32_t rounds)
 
 /* Large answers go on after the next flush or tick; meanwhile those that are small pass them. What
  * waits has its room reserved, so there are never more than the budget holds: the others are
- * refused at once. */
-static bool waits_turn(struct shard *shard, struct call *call, const struct shard_event *event,
-                       struct shard_out *out)
+ * refused at once. True: it waits, or is refused. */
+static bool waits_turn(struct shard *shard, struct call *call, struct shard_out *out)
 {
     size_t size;
 
@@ -364,67 +425,86 @@ static bool waits_turn(struct shard *shard, struct call *call, const struct shar
     size = answer_sizes_find(&shard->sizes, call->method, buf_slice(&call->request));
     if (size == 0 && !is_spent(shard, ROUNDS_MAX))
         return false;
-    if (size > 0 && call->reserved == 0 && !reply_reserve(shard, call, BUDGET_READ, size)) {
+    if (size > 0 && call->reserved == 0 && !reply_reserve(shard, call, BUDGET_READ, size))
         refuse_answer(shard, call, size, out);
-        return true;
-    }
-    if (event->type == SHARD_ROWS)
-        call->blocked = false; /* It looks again whether they are its own that came. */
+    else
+        call_move(shard, call, CALL_TURN);
     return true;
 }
 
-void shard_read_progress(struct shard *shard, const struct shard_event *event,
-                         struct shard_out *out)
+/* Reads that have nothing to wait for any more. */
+static void gather_ready(struct shard *shard, const struct shard_event *event)
 {
-    struct call *call, *next;
+    uint64_t applied = applier_applied_index(shard->applier);
+    struct call *call;
+    bool lost = false;
 
+    if (event->type == SHARD_FLUSH || event->type == SHARD_TICK) {
+        while ((call = shard->calls[CALL_TURN].first) != NULL)
+            call_move(shard, call, CALL_READING);
+    }
     while ((call = shard->calls[CALL_CONFIRMING].first) != NULL &&
            call->round <= shard->rounds_done) {
         if (shard->rounds_index > call->index)
             call->index = shard->rounds_index;
         call_move(shard, call, CALL_READING);
     }
-    for (call = shard->calls[CALL_READING].first; call != NULL; call = next) {
-        next = call->next;
-        if (!waits_turn(shard, call, event, out))
+    while ((call = shard->calls[CALL_LAGGING].first) != NULL && call->index <= applied)
+        call_move(shard, call, CALL_READING);
+    while ((call = shard->calls[CALL_AHEAD].first) != NULL &&
+           (dot_reached(shard_meta(shard), call->at_least, &lost) || lost))
+        call_move(shard, call, CALL_READING);
+}
+
+void shard_read_progress(struct shard *shard, const struct shard_event *event,
+                         struct shard_out *out)
+{
+    struct call *call;
+
+    gather_ready(shard, event);
+    while ((call = shard->calls[CALL_READING].first) != NULL) {
+        if (!comes_early(shard, call, out) && !waits_turn(shard, call, out))
             run(shard, call, event, out);
     }
+}
+
+/* False: it waits for room, until the next tick. */
+static bool answer_granted(struct shard *shard, struct call *call, struct shard_out *out)
+{
+    const struct granted granted = { buf_slice(&call->request), buf_slice(&call->answer) };
+
+    buf_clear(&shard->scratch);
+    err e = applier_profile_append(shard->applier, &granted, &shard->need, &shard->scratch);
+    if (e == ERR_NEED) {
+        shard_wait_rows(shard, call, CALL_FETCHING, out);
+        return true;
+    }
+    if (e == ERR_CORRUPT) {
+        reply_elsewhere(shard, call, REPLY_UNKNOWN, out);
+        return true;
+    }
+    if (e != ERR_OK) /* The fence rose: its caller has the session, without what cannot be read. */
+        buf_clear(&shard->scratch);
+    shard->read_bytes += shard->scratch.size;
+    /* At its deadline the outcome is unknown. */
+    if (!reply_reserve(shard, call, BUDGET_OUTCOME, call->answer.size + shard->scratch.size))
+        return false;
+    buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
+    reply_bytes(shard, call, REPLY_OK, buf_slice(&call->answer), out);
+    return true;
 }
 
 void shard_answer_progress(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out)
 {
-    struct call *next;
+    struct call *call, *next;
 
-    for (struct call *call = shard->calls[CALL_ANSWERING].first; call != NULL; call = next) {
+    for (call = shard->calls[CALL_ANSWERING].first; call != NULL; call = next) {
         next = call->next;
-        if (event->type == SHARD_ROWS)
-            call->blocked = false;
-        if (call->blocked || is_spent(shard, ROUNDS_MAX))
-            continue;
-        if (call->starved && event->type != SHARD_TICK)
+        if (is_spent(shard, ROUNDS_MAX) || (call->starved && event->type != SHARD_TICK))
             return;
-        buf_clear(&shard->scratch);
-        const struct granted granted = { buf_slice(&call->request), buf_slice(&call->answer) };
-        struct refusal refusal = { 0 };
-        err e = applier_profile_append(shard->applier, &granted, &shard->need, &refusal,
-                                       &shard->scratch);
-        call->blocked = e == ERR_NEED;
-        if (e == ERR_NEED) {
-            shard_ask_rows(shard, out);
-            continue;
-        }
-        if (e != ERR_OK) { /* The session stands, and frees itself if it is not used. */
-            reply_refusal(shard, call, &refusal, out);
-            continue;
-        }
-        shard->read_bytes += shard->scratch.size;
-        /* The session is granted: it waits for room, and at its deadline the outcome is unknown. */
-        call->starved =
-            !reply_reserve(shard, call, BUDGET_OUTCOME, call->answer.size + shard->scratch.size);
+        call->starved = !answer_granted(shard, call, out);
         if (call->starved)
             return;
-        buf_append(&call->answer, shard->scratch.data, shard->scratch.size);
-        reply_bytes(shard, call, REPLY_OK, buf_slice(&call->answer), out);
     }
 }

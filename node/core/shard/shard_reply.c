@@ -60,9 +60,23 @@ void reply_event_refused(struct shard_out *out, uint64_t id, const struct refusa
     reply->size = (uint32_t)out->bytes.size - reply->offset;
 }
 
+/*
+ * What was proposed may yet commit under the new owner, a pending steal or transfer may yet be
+ * decided there, and a session whose profile is being read is granted already: the outcome is
+ * unknown to the caller, who repeats it there under the same op_id. The rest was not carried out
+ * here.
+ */
+static bool is_in_the_log(const struct call *call)
+{
+    return call->place == CALL_PROPOSED || call->place == CALL_STEALING ||
+           call->place == CALL_SENDING || call->place == CALL_ANSWERING ||
+           call->place == CALL_FETCHING;
+}
+
 void reply_refusal(struct shard *shard, struct call *call, const struct refusal *refusal,
                    struct shard_out *out)
 {
+    CHECK(call->place == CALL_PROPOSED || !is_in_the_log(call));
     if (call->id != 0)
         reply_event_refused(out, call->id, refusal);
     call_free(shard, call);
@@ -79,18 +93,6 @@ void reply_elsewhere(struct shard *shard, struct call *call, enum reply_status s
         reply->epoch = rep_epoch(shard->rep);
     }
     call_free(shard, call);
-}
-
-/*
- * What was proposed may yet commit under the new owner, a pending steal or transfer may yet be
- * decided there, and a session whose profile is being read is granted already: the outcome is
- * unknown to the caller, who repeats it there under the same op_id. The rest was not carried out
- * here.
- */
-static bool is_in_the_log(const struct call *call)
-{
-    return call->place == CALL_PROPOSED || call->place == CALL_STEALING ||
-           call->place == CALL_SENDING || call->place == CALL_ANSWERING;
 }
 
 void reply_deposed(struct shard *shard, struct shard_out *out)

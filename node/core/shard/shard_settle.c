@@ -77,8 +77,8 @@ bool shard_settles_arrived(const settle_item *item)
            item->txn == NULL && !item->receipt && !item->finish;
 }
 
-bool shard_settles_answer(struct shard *shard, uint32_t destination, const settle_item *item,
-                          struct answer *ret_answer)
+err shard_settles_answer(struct shard *shard, uint32_t destination, const settle_item *item,
+                         struct answer *ret_answer)
 {
     struct state *state = applier_state(shard->applier);
     Holdfast__Internal__V1__OutboxRow *row = NULL;
@@ -86,15 +86,19 @@ bool shard_settles_answer(struct shard *shard, uint32_t destination, const settl
     struct op_id id;
     const char *why;
 
-    if (outbox_find(state, &shard->arena, destination, item->result->seq, NULL, &row) !=
-            STATE_PRESENT ||
-        row == NULL || row->mail_return ||
+    enum state_found found =
+        outbox_find(state, &shard->arena, destination, item->result->seq, &shard->need, &row);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (row == NULL || row->mail_return ||
         op_id_parse(slice_from_text(row->credit->op_id), &id, &why) != ERR_OK)
-        return false;
-    if (outcome_row_find(state, entity_of_player(&shard->arena, row->player_id), &id, &shard->need,
-                         &stored) != STATE_PRESENT ||
-        stored.state != OUTCOME_ROW_PENDING)
-        return false;
+        return ERR_NOT_FOUND;
+    found = outcome_row_find(state, entity_of_player(&shard->arena, row->player_id), &id,
+                             &shard->need, &stored);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found != STATE_PRESENT || stored.state != OUTCOME_ROW_PENDING)
+        return ERR_NOT_FOUND;
     *ret_answer = (struct answer){
         .version = stored.version,
         .dot = stored.dot,
@@ -103,7 +107,7 @@ bool shard_settles_answer(struct shard *shard, uint32_t destination, const settl
         .shard = shard->number,
         .replicas_fsynced = rep_membership(shard->rep)->count / 2 + 1,
     };
-    return true;
+    return ERR_OK;
 }
 
 /* The caller that waits for this transfer is told that it arrived: that is decided for ever, and
@@ -115,13 +119,12 @@ static bool tell_arrived(struct shard *shard, uint32_t destination, const settle
     bool found = false;
     struct call *next;
 
-    for (struct call *call = shard->calls[CALL_SENDING].first; call != NULL; call = next) {
-        next = call->next;
-        if (call->destination != destination || call->seq != item->result->seq)
-            continue;
+    for (struct call *call = call_of_record(shard, destination, item->result->seq, NULL);
+         call != NULL; call = next) {
+        next = call_of_record(shard, destination, item->result->seq, call);
         if (call->method == METHOD_RESOLVE_OPERATION)
             return false;
-        if (!found && !shard_settles_answer(shard, destination, item, &answer))
+        if (!found && shard_settles_answer(shard, destination, item, &answer) != ERR_OK)
             return false;
         found = true;
         answer.duplicate = !call->claimed;

@@ -97,7 +97,9 @@ void shard_free(struct shard *shard)
     channel_lanes_deinit(&shard->lanes);
     read_holds_deinit(&shard->holds_of_reads);
     shard_snapshot_deinit(shard);
-    key_set_deinit(&shard->loading);
+    asked_rows_deinit(&shard->asked);
+    link_table_deinit(&shard->calls_by_id);
+    link_table_deinit(&shard->calls_by_what);
     arena_deinit(&shard->arena);
     arena_deinit(&shard->read_arena);
     buf_deinit(&shard->scratch);
@@ -143,9 +145,10 @@ static void end_waiting(struct shard *shard, struct call *call, const struct sha
 static void expire_waiting(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out)
 {
-    static const enum call_place places[] = { CALL_QUEUED,   CALL_STEALING, CALL_CONFIRMING,
-                                              CALL_READING,  CALL_SETTLING, CALL_SENDING,
-                                              CALL_ANSWERING };
+    static const enum call_place places[] = { CALL_QUEUED,    CALL_STEALING, CALL_CONFIRMING,
+                                              CALL_LAGGING,   CALL_AHEAD,    CALL_LOADING,
+                                              CALL_TURN,      CALL_SETTLING, CALL_SENDING,
+                                              CALL_ANSWERING, CALL_FETCHING };
 
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
         bool early = places[i] == CALL_QUEUED || places[i] == CALL_SETTLING;
@@ -162,8 +165,11 @@ static void expire_waiting(struct shard *shard, const struct shard_event *event,
 /* Nothing but its answer comes of it: no one waits for that any more. */
 static bool is_plain_read(const struct call *call)
 {
-    return (call->place == CALL_CONFIRMING || call->place == CALL_READING) &&
-           call->method != METHOD_RENEW_TOKENS;
+    bool reads = call->place == CALL_CONFIRMING || call->place == CALL_LAGGING ||
+                 call->place == CALL_AHEAD || call->place == CALL_LOADING ||
+                 call->place == CALL_TURN;
+
+    return reads && call->method != METHOD_RENEW_TOKENS;
 }
 
 /* What is on its way to the log goes on; a place in a queue is given up, lest the session be
@@ -181,7 +187,7 @@ static void cancel(struct shard *shard, uint64_t id, uint64_t now_ms)
         call->place == CALL_YIELDING || is_plain_read(call))
         call_free(shard, call);
     else
-        call->id = 0;
+        call_forget(shard, call);
 }
 
 static void event_step(struct shard *shard, const struct shard_event *event, struct shard_out *out)
@@ -245,6 +251,7 @@ static void follow_role(struct shard *shard, const struct shard_event *event, st
         channel_lanes_clear(&shard->lanes);
         read_holds_clear(&shard->holds_of_reads);
         shard->due_index = 0;
+        shard->contain_index = 0;
         shard->rounds_done = 0;
     }
     if (!shard->served && serves) {

@@ -86,6 +86,17 @@ bool shard_yield_begin(struct shard *shard, const struct shard_event *event, str
     return true;
 }
 
+/* Some write may go on: reads let a player go, or the oldest has waited for its time. */
+static bool is_time(struct shard *shard, const struct shard_event *event)
+{
+    const struct call *oldest = shard->calls[CALL_YIELDING].first;
+    bool freed = shard->holds_ended != shard->holds_of_reads.ended;
+
+    shard->holds_ended = shard->holds_of_reads.ended;
+    return oldest != NULL &&
+           (freed || event->type == SHARD_TICK || has_waited(shard, oldest, event->now_ms));
+}
+
 void shard_yield_progress(struct shard *shard, const struct shard_event *event,
                           struct shard_out *out)
 {
@@ -93,12 +104,13 @@ void shard_yield_progress(struct shard *shard, const struct shard_event *event,
 
     if (event->type == SHARD_TICK || shard->holds_of_reads.active > 0)
         read_holds_step(&shard->holds_of_reads, event->now_ms);
-    for (struct call *call = shard->calls[CALL_YIELDING].first; call != NULL; call = next) {
-        next = call->next;
-        if (!has_waited(shard, call, event->now_ms) &&
-            must_wait(shard, buf_slice(&call->request), event->now_ms))
-            continue;
-        (void)shard_call_propose(shard, call, event, out);
+    if (is_time(shard, event)) {
+        for (struct call *call = shard->calls[CALL_YIELDING].first; call != NULL; call = next) {
+            next = call->next;
+            if (has_waited(shard, call, event->now_ms) ||
+                !must_wait(shard, buf_slice(&call->request), event->now_ms))
+                (void)shard_call_propose(shard, call, event, out);
+        }
     }
     struct call *oldest = shard->calls[CALL_YIELDING].first;
     shard->stats.oldest_write_ms = oldest != NULL ? event->now_ms - oldest->since_ms : 0;

@@ -13,11 +13,12 @@
 /* A snapshot takes a shard's place: the shard takes no step meanwhile. */
 enum install {
     INSTALL_NONE,
-    INSTALL_DRAIN,  /* What the shard asked for is on its way. */
-    INSTALL_SWITCH, /* The database begins to count the snapshot's rows, */
-    INSTALL_RESET,  /* the log forgets its entries, */
-    INSTALL_FINISH, /* the note of that is taken away; all is read again. */
-    INSTALL_RECOVER /* At a start: the log forgets its entries. */
+    INSTALL_DRAIN,   /* What the shard asked for is on its way. */
+    INSTALL_SWITCH,  /* The database begins to count the snapshot's rows, */
+    INSTALL_RESET,   /* the log forgets its entries, */
+    INSTALL_EMPTIED, /* and did; the database has no room for the next step yet. */
+    INSTALL_FINISH,  /* the note of that is taken away; all is read again. */
+    INSTALL_RECOVER  /* At a start: the log forgets its entries. */
 };
 
 /* A shard on its way to a backup, docs/backup.md. */
@@ -51,6 +52,7 @@ struct slot {
     uint64_t checkpoints;   /* Written. */
     uint64_t replayed;      /* Entries that the log had behind the checkpoint. */
     enum install install;
+    uint64_t install_ms;      /* Not before then: the database had no room for the step. */
     bool resumes;             /* The shard after the installation may go on with a promotion. */
     bool has_record;          /* `record` is the newest that was heard of. */
     struct rep_record record; /* For the shard after the installation. */

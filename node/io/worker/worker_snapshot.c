@@ -10,6 +10,7 @@
 
 #define JOBS_MAX     2u /* At once, so that threads of the pool stay for rows. */
 #define RESET_MS_MAX 60000u
+#define RETRY_MS     1000u /* After the database had no room. */
 
 enum snapshot_kind { SNAPSHOT_PAGE, SNAPSHOT_STORE, SNAPSHOT_SWITCH, SNAPSHOT_FINISH };
 
@@ -119,6 +120,12 @@ static void job_wait(struct snapshot_job *job)
     jobs_start(worker);
 }
 
+static void take(struct buf *to, struct buf *from)
+{
+    *to = *from;
+    *from = (struct buf){ 0 };
+}
+
 static void give_page(struct worker *worker, struct snapshot_job *job)
 {
     worker->step(worker, job->shard,
@@ -130,6 +137,60 @@ static void give_page(struct worker *worker, struct snapshot_job *job)
                                         .request = buf_slice(&job->meta_row) });
 }
 
+static bool is_drained(const struct worker *worker, uint32_t shard)
+{
+    const struct slot *slot = &worker->slots[shard];
+    bool checkpoint = worker->checkpoint_running && !worker->checkpoint.flush &&
+                      worker->checkpoint.shard == shard;
+
+    return slot->loads_open == 0 && slot->writes_open == 0 && slot->snapshot_jobs == 0 &&
+           !checkpoint;
+}
+
+static void switch_begin(struct worker *worker, uint32_t shard)
+{
+    struct slot *slot = &worker->slots[shard];
+    struct snapshot_job *job = job_new(worker, SNAPSHOT_SWITCH, shard);
+
+    db_view_close(slot->view);
+    slot->view = NULL;
+    slot->install = INSTALL_SWITCH;
+    take(&job->bytes, &slot->snapshot_meta);
+    job_wait(job);
+}
+
+/* Begins the next step that writes to the database, once it has room. */
+static void install_go_on(struct worker *worker, uint32_t shard)
+{
+    struct slot *slot = &worker->slots[shard];
+
+    if (loop_now_ms(worker->options.loop) < slot->install_ms ||
+        space_disk_full(worker->options.space))
+        return;
+    if (slot->install == INSTALL_DRAIN && is_drained(worker, shard)) {
+        switch_begin(worker, shard);
+    } else if (slot->install == INSTALL_EMPTIED) {
+        slot->install = INSTALL_FINISH;
+        job_wait(job_new(worker, SNAPSHOT_FINISH, shard));
+    }
+}
+
+/* The step is repeated from its beginning: it writes the same again. */
+static void install_retry(struct worker *worker, struct snapshot_job *job)
+{
+    struct slot *slot = &worker->slots[job->shard];
+
+    log_event(worker->options.log, LOG_ERROR, "shard.snapshot_no_space",
+              LOG_N("shard", job->shard));
+    slot->install_ms = loop_now_ms(worker->options.loop) + RETRY_MS;
+    if (job->kind == SNAPSHOT_SWITCH) {
+        take(&slot->snapshot_meta, &job->bytes);
+        slot->install = INSTALL_DRAIN;
+    } else {
+        slot->install = INSTALL_EMPTIED;
+    }
+}
+
 static void reset_done(struct worker *worker, uint32_t shard)
 {
     struct slot *slot = &worker->slots[shard];
@@ -139,8 +200,8 @@ static void reset_done(struct worker *worker, uint32_t shard)
         return;
     }
     CHECK(slot->install == INSTALL_RESET);
-    slot->install = INSTALL_FINISH;
-    job_wait(job_new(worker, SNAPSHOT_FINISH, shard));
+    slot->install = INSTALL_EMPTIED;
+    install_go_on(worker, shard);
 }
 
 static void reset_log(struct worker *worker, uint32_t shard)
@@ -177,14 +238,25 @@ static void start_anew(struct worker *worker, struct snapshot_job *job)
                      &(struct shard_event){ .type = SHARD_RECORD, .record = &slot->record });
 }
 
-static void job_done(struct worker *worker, struct snapshot_job *job)
+static void tell_damage(struct worker *worker, const struct snapshot_job *job)
 {
     char text[DB_TEXT_BYTES] = "";
 
-    if (job->result == ERR_CORRUPT) {
-        if (!db_damage(worker->options.db, text))
-            (void)node_log_damage(worker->options.store_log, job->shard, text);
-        worker->options.ops.damaged(worker->options.user, job->shard, text);
+    if (!db_damage(worker->options.db, text))
+        (void)node_log_damage(worker->options.store_log, job->shard, text);
+    worker->options.ops.damaged(worker->options.user, job->shard, text);
+}
+
+static void job_done(struct worker *worker, struct snapshot_job *job)
+{
+    bool installs = job->kind == SNAPSHOT_SWITCH || job->kind == SNAPSHOT_FINISH;
+
+    if (installs && job->result == ERR_FULL) {
+        install_retry(worker, job);
+        return;
+    }
+    if (job->result == ERR_CORRUPT || (installs && job->result != ERR_OK)) {
+        tell_damage(worker, job);
         return;
     }
     switch (job->kind) {
@@ -198,11 +270,9 @@ static void job_done(struct worker *worker, struct snapshot_job *job)
                                                 .failed = job->result != ERR_OK });
         break;
     case SNAPSHOT_SWITCH:
-        CHECK(job->result == ERR_OK); /* Other failures of a write stop the process. */
         reset_log(worker, job->shard);
         break;
     case SNAPSHOT_FINISH:
-        CHECK(job->result == ERR_OK);
         start_anew(worker, job);
         break;
     }
@@ -231,12 +301,6 @@ static void jobs_start(struct worker *worker)
         worker->snapshots_open++;
         CHECK(uv_queue_work(loop_uv(worker->options.loop), &job->work, on_work, on_done) == 0);
     }
-}
-
-static void take(struct buf *to, struct buf *from)
-{
-    *to = *from;
-    *from = (struct buf){ 0 };
 }
 
 static void install_begin(struct worker *worker, uint32_t shard, struct snapshot_actions *actions)
@@ -280,32 +344,10 @@ void worker_snapshot(struct worker *worker, uint32_t shard, struct snapshot_acti
         install_begin(worker, shard, actions);
 }
 
-static bool is_drained(const struct worker *worker, uint32_t shard)
-{
-    const struct slot *slot = &worker->slots[shard];
-    bool checkpoint = worker->checkpoint_running && !worker->checkpoint.flush &&
-                      worker->checkpoint.shard == shard;
-
-    return slot->loads_open == 0 && slot->writes_open == 0 && slot->snapshot_jobs == 0 &&
-           !checkpoint;
-}
-
 void worker_snapshot_tick(struct worker *worker)
 {
-    if (space_disk_full(worker->options.space))
-        return;
-    for (uint32_t shard = 0; shard < worker->options.shard_count; shard++) {
-        struct slot *slot = &worker->slots[shard];
-
-        if (slot->install != INSTALL_DRAIN || !is_drained(worker, shard))
-            continue;
-        db_view_close(slot->view);
-        slot->view = NULL;
-        slot->install = INSTALL_SWITCH;
-        struct snapshot_job *job = job_new(worker, SNAPSHOT_SWITCH, shard);
-        take(&job->bytes, &slot->snapshot_meta);
-        job_wait(job);
-    }
+    for (uint32_t shard = 0; shard < worker->options.shard_count; shard++)
+        install_go_on(worker, shard);
 }
 
 static bool is_reset(void *user)
