@@ -749,6 +749,50 @@ static void no_repair_takes_what_an_undo_needs(void **state)
     assert_int_equal(fixture_partial(f, "", "pong"), 1);
 }
 
+/* Of a player that is held back for review nothing is taken for good. */
+static void the_erasure_of_a_quarantined_player_waits(void **state)
+{
+    struct fixture *f = *state;
+
+    some_rows(f, "ann");
+    uint64_t before = rows_digest(f);
+    assert_non_null(erase(f, "ann", GRACE_MS));
+    fixture_contain(f, "ann");
+    pass_steps(f);
+    assert_int_equal(get(f, "ann")->rows_done, 0);
+    fixture_release(f, "ann");
+    pass_steps(f);
+    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
+    fixture_contain(f, "ann");
+    (void)fixture_pass(f, 2 * GRACE_MS);
+    fixture_restart(f);
+    pass_steps(f);
+    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
+    assert_null(undo(f, "ann"));
+    assert_int_equal(f->error->code, ERROR(QUARANTINED));
+    fixture_release(f, "ann");
+    assert_non_null(undo(f, "ann"));
+    pass_steps(f);
+    assert_int_equal(rows_digest(f), before);
+}
+
+static void a_purge_goes_on_once_the_player_is_released(void **state)
+{
+    struct fixture *f = *state;
+
+    some_rows(f, "ann");
+    assert_non_null(erase(f, "ann", 0));
+    while (get(f, "ann")->state != STATE(PURGING))
+        (void)fixture_pass(f, ERASURE_PACE_MS);
+    fixture_contain(f, "ann");
+    pass_steps(f);
+    assert_int_equal(get(f, "ann")->state, STATE(PURGING));
+    fixture_release(f, "ann");
+    pass_steps(f);
+    assert_int_equal(get(f, "ann")->state, STATE(PURGED));
+    assert_int_equal(rows_of(f, "player:ann"), 0);
+}
+
 /* What is purged is not wanted any more. */
 static void a_row_of_a_purge_is_dropped(void **state)
 {
@@ -786,6 +830,8 @@ int main(void)
         ERASURE_TEST(the_next_owner_goes_on_where_the_one_before_was),
         ERASURE_TEST(nothing_is_erased_at_once),
         ERASURE_TEST(no_repair_takes_what_an_undo_needs),
+        ERASURE_TEST(the_erasure_of_a_quarantined_player_waits),
+        ERASURE_TEST(a_purge_goes_on_once_the_player_is_released),
         ERASURE_TEST(a_row_of_a_purge_is_dropped),
         ERASURE_TEST(a_step_that_is_not_due_does_nothing),
     };

@@ -198,8 +198,18 @@ static err step(struct apply_context *context, struct erasure_row *row, uint32_t
     return ERR_OK;
 }
 
+/* It waits until a person has released the player, which sets its timer again. An undo goes on: no
+ * edge can be repaired before its end. */
+static bool is_held_back(const struct apply_context *context, const struct erasure_row *row)
+{
+    return context->version >= ERASURE_WAITS_APPLY_VERSION &&
+           row->state != ERASURE_STATE(RESTORING) &&
+           meta_find_quarantined(context->meta, player_id(context->player)) != NULL;
+}
+
 err erasure_step(struct apply_context *context, uint64_t number, uint32_t rows_max)
 {
+    const struct timer_row own = { .reservation_seq = ERASURE_TIMER_SEQ | number };
     struct erasure_row row;
 
     err e = erasure_load(context, &row);
@@ -207,9 +217,12 @@ err erasure_step(struct apply_context *context, uint64_t number, uint32_t rows_m
         return e;
     uint64_t due_before_ms = row.due_ms;
     if (row.number != number || due_before_ms == 0 || due_before_ms > context->owner_ms) {
-        const struct timer_row wrong = { .reservation_seq = ERASURE_TIMER_SEQ | number };
-        if (timers_forget(context, context->op->entity, &wrong) > 0)
+        if (timers_forget(context, context->op->entity, &own) > 0)
             damage_note(context->damage, context->op->entity, ERASURE_DAMAGE);
+        return ERR_OK;
+    }
+    if (is_held_back(context, &row)) {
+        (void)timers_forget(context, context->op->entity, &own);
         return ERR_OK;
     }
     if (rows_max == 0 || rows_max > ERASURE_STEP_ROWS_MAX)
