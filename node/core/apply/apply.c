@@ -134,39 +134,6 @@ err applier_restore(struct applier *applier, struct slice meta_row)
     return ERR_OK;
 }
 
-/* What a refused or repeated application puts back. Policy and the expired set are changed only
- * right before ERR_OK, so they need no copy. */
-struct meta_counts {
-    uint64_t floor_ms, operation_count, key_count, operation_ms_max, session_count, outbox_open,
-        review_count, review_since_ms;
-};
-
-static struct meta_counts counts_take(const struct meta *meta)
-{
-    return (struct meta_counts){
-        .floor_ms = meta->floor_ms,
-        .operation_count = meta->operation_count,
-        .key_count = meta->key_count,
-        .operation_ms_max = meta->operation_ms_max,
-        .session_count = meta->session_count,
-        .outbox_open = meta->outbox_open,
-        .review_count = meta->review_count,
-        .review_since_ms = meta->review_since_ms,
-    };
-}
-
-static void counts_put(struct meta *meta, const struct meta_counts *counts)
-{
-    meta->floor_ms = counts->floor_ms;
-    meta->operation_count = counts->operation_count;
-    meta->key_count = counts->key_count;
-    meta->operation_ms_max = counts->operation_ms_max;
-    meta->session_count = counts->session_count;
-    meta->outbox_open = counts->outbox_open;
-    meta->review_count = counts->review_count;
-    meta->review_since_ms = counts->review_since_ms;
-}
-
 /* One operation while it is applied. */
 struct step {
     struct applier *applier;
@@ -510,7 +477,7 @@ static void stop_trying(struct step *step)
 static err evaluate(struct step *step)
 {
     struct applier *applier = step->applier;
-    struct meta_counts counts = counts_take(&applier->meta);
+    struct meta_counts counts = meta_counts_take(&applier->meta);
 
     err e = player_load(step);
     if (e != ERR_OK)
@@ -539,7 +506,7 @@ static err evaluate(struct step *step)
     }
     CHECK(e == ERR_NEED || e == ERR_CONFLICT || e == ERR_INVALID);
     state_rollback(applier->state);
-    counts_put(&applier->meta, &counts);
+    meta_counts_put(&applier->meta, &counts);
     step->outcome->channel = (struct channel_effect){ 0 };
     if (e == ERR_NEED)
         return e;
