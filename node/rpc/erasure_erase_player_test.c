@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "node/core/codec/arena_proto.h"
+#include "node/core/definition/player_rate.h"
 #include "node/core/erasure/erasure.h"
 #include "node/core/favorite/partial.h"
 #include "node/rpc/fixture_counter.h"
@@ -105,15 +106,19 @@ static uint64_t rows_digest(struct fixture *f)
     return digest;
 }
 
+/* But for the row that counts outcomes, which stays with them. */
 static uint32_t rows_of(struct fixture *f, const char *entity)
 {
+    struct row_key share;
     uint32_t count = 0;
+
+    row_key_rate(&share, slice_from_text(entity), OUTCOME_SHARE_SUBJECT);
 
     fixture_checkpoint(f);
     for (uint32_t i = 0; i < f->row_count; i++) {
         struct slice key = buf_slice(&f->rows[i].key);
         struct favorite_key of = { 0 };
-        if (strchr("fFgGBJQV", key.data[0]) == NULL)
+        if (strchr("fFgGBJQV", key.data[0]) == NULL || slice_equal(key, row_key_slice(&share)))
             continue;
         (void)!favorite_key_parse(key, &of);
         count += slice_equal(row_entity(key), slice_from_text(entity)) ||
@@ -296,6 +301,26 @@ static void a_purge_leaves_no_row_of_the_player(void **state)
     assert_int_equal(rows_of(f, "player:ann"), 0);
     assert_int_equal(rows_of(f, "player:bob"), of_bob);
     assert_int_equal(fixture_pass(f, HOUR), 0);
+}
+
+/* They are told still, and take room. */
+static void a_purge_leaves_the_count_of_outcomes(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_policy(f, 0, 1000);
+    while (fixture_favorite(f, "ann", "pong") != NULL)
+        assert_true(f->ids < 200);
+    assert_int_equal(f->error->code, ERROR(THROTTLED));
+    assert_non_null(erase(f, "ann", 0));
+    for (uint32_t i = 0; i < 20; i++)
+        (void)fixture_pass(f, ERASURE_PACE_MS);
+    assert_int_equal(get(f, "ann")->state, STATE(PURGED));
+    assert_int_equal(rows_of(f, "player:ann"), 0);
+    assert_null(fixture_favorite(f, "ann", "pong"));
+    assert_int_equal(f->error->code, ERROR(THROTTLED));
+    (void)fixture_pass(f, HOUR);
+    assert_non_null(fixture_favorite(f, "ann", "pong"));
 }
 
 static void a_purged_player_begins_a_new_life(void **state)
@@ -749,6 +774,47 @@ static void no_repair_takes_what_an_undo_needs(void **state)
     assert_int_equal(fixture_partial(f, "", "pong"), 1);
 }
 
+/* Ann's first edge is flagged, and its own row cannot be read when it is taken out of counts. */
+static uint64_t erase_unreadable(struct fixture *f, int64_t grace_ms)
+{
+    struct row_key edge;
+
+    some_flagged(f);
+    uint64_t before = rows_digest(f);
+    row_key_favorite(&edge, SLICE_LITERAL("player:ann"), 7, slice_from_text("pong"));
+    put_row(f, &edge, SLICE_LITERAL("\xff"));
+    assert_non_null(erase(f, "ann", grace_ms));
+    for (uint32_t i = 0; i < 40; i++) {
+        (void)fixture_pass(f, ERASURE_PACE_MS);
+        check_counts(f);
+    }
+    return before;
+}
+
+static void a_flagged_edge_that_is_unreadable_comes_back_flagged(void **state)
+{
+    struct fixture *f = *state;
+
+    uint64_t before = erase_unreadable(f, GRACE_MS);
+    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
+    assert_non_null(undo(f, "ann"));
+    pass_steps(f);
+    assert_int_equal(rows_digest(f), before);
+    assert_int_equal(fixture_partial(f, "", "pong"), 1);
+    assert_string_equal(flagged_targets(f), "ann:pong bob:chess ann:go ");
+}
+
+static void a_flagged_edge_that_is_unreadable_is_purged(void **state)
+{
+    struct fixture *f = *state;
+
+    (void)erase_unreadable(f, 0);
+    assert_int_equal(get(f, "ann")->state, STATE(PURGED));
+    assert_int_equal(rows_of(f, "player:ann"), 0);
+    assert_int_equal(flagged(f, 0, "")->waiting, 1);
+    assert_string_equal(flagged_targets(f), "bob:chess ");
+}
+
 /* Of a player that is held back for review nothing is taken for good. */
 static void the_erasure_of_a_quarantined_player_waits(void **state)
 {
@@ -815,6 +881,7 @@ int main(void)
         ERASURE_TEST(an_erased_player_is_told_to_no_reader),
         ERASURE_TEST(counts_follow_a_few_rows_an_entry),
         ERASURE_TEST(a_purge_leaves_no_row_of_the_player),
+        ERASURE_TEST(a_purge_leaves_the_count_of_outcomes),
         ERASURE_TEST(a_purged_player_begins_a_new_life),
         ERASURE_TEST(writes_of_an_erased_player_are_refused_for_the_moment),
         ERASURE_TEST(a_grace_period_and_a_scope_have_limits),
@@ -830,6 +897,8 @@ int main(void)
         ERASURE_TEST(the_next_owner_goes_on_where_the_one_before_was),
         ERASURE_TEST(nothing_is_erased_at_once),
         ERASURE_TEST(no_repair_takes_what_an_undo_needs),
+        ERASURE_TEST(a_flagged_edge_that_is_unreadable_comes_back_flagged),
+        ERASURE_TEST(a_flagged_edge_that_is_unreadable_is_purged),
         ERASURE_TEST(the_erasure_of_a_quarantined_player_waits),
         ERASURE_TEST(a_purge_goes_on_once_the_player_is_released),
         ERASURE_TEST(a_row_of_a_purge_is_dropped),

@@ -21,6 +21,9 @@
 #include "node/core/transaction/txn_part.h"
 #include "runtime/base/check.h"
 
+/* Before it a shard with consumers or metadata alone was taken for empty. */
+#define USE_APPLY_VERSION 10u
+
 struct applier *applier_new(uint32_t shard, const struct handler_table *handlers)
 {
     struct applier *applier = mem_zalloc(sizeof *applier);
@@ -571,13 +574,24 @@ static bool refuse_held_back(struct step *step)
     return true;
 }
 
+/* What callers are told was written, no restore may pass over. What only operators may call is not
+ * theirs to lose. */
+static bool brings_rows(const struct step *step)
+{
+    const struct method_info *method = step->method;
+
+    if (method->route == METHOD_MUTATION || step->op.method == METHOD_CHANNEL_DELIVER)
+        return true;
+    return step->context.version >= USE_APPLY_VERSION && method->route == METHOD_SHARD_WRITE &&
+           (method->scopes & ~(unsigned)SCOPE_ADMIN) != 0;
+}
+
 /* True: the shard waits for the rows of a backup, and the entry has no effect. */
 static bool refuse_restoring(struct step *step)
 {
     struct shard_use *use = &step->applier->meta.use;
 
-    if (use->kind == USE_EMPTY &&
-        (step->method->route == METHOD_MUTATION || step->op.method == METHOD_CHANNEL_DELIVER))
+    if (use->kind == USE_EMPTY && brings_rows(step))
         use->kind = USE_SERVING;
     if (use->kind != USE_RESTORING || !restore_holds_back(step->op.method))
         return false;

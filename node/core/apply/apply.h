@@ -32,7 +32,8 @@
  * keep the metadata of targets; the floor of op_ids passes operations that are PENDING, whose rows
  * are told below it; a restore brings the backup's floor; a shard keeps ranges of expired servers;
  * players have a share of its room for outcomes; the erasure of a quarantined player waits;
- * repairs count a bounded number of rows, and a trial of one changes nothing.
+ * repairs count a bounded number of rows, and a trial of one changes nothing; a
+ * purge leaves the count of outcomes; a shard with consumers or metadata is in use.
  */
 #define APPLY_VERSION 10u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms

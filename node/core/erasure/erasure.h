@@ -12,10 +12,12 @@
 
 /* The erasure of a player that is quarantined waits; its undo does not. */
 #define ERASURE_WAITS_APPLY_VERSION 10u
-#define ERASURE_GRACE_MS_DEFAULT    604800000ll /* 7 days. */
-#define ERASURE_GRACE_MS_MAX        2592000000ll
-#define ERASURE_STEP_ROWS_MAX       256u
-#define ERASURE_PACE_MS             10u /* Between two steps. */
+/* Before it a purge forgot how many outcomes are kept of the player's calls. */
+#define ERASURE_LEAVES_SHARE_APPLY_VERSION 10u
+#define ERASURE_GRACE_MS_DEFAULT           604800000ll /* 7 days. */
+#define ERASURE_GRACE_MS_MAX               2592000000ll
+#define ERASURE_STEP_ROWS_MAX              256u
+#define ERASURE_PACE_MS                    10u /* Between two steps. */
 
 /* Before the log: UNAVAILABLE, ERR_INVALID, while the shard applies an earlier version. */
 NODISCARD err erasure_check_version(struct check_context *context);

@@ -1,6 +1,7 @@
 /* One step of an erasure: a page of the player's edges, or of its additions. */
 #include "node/core/codec/arena_proto.h"
 #include "node/core/counter/addition_count.h"
+#include "node/core/definition/player_rate.h"
 #include "node/core/erasure/erasure.h"
 #include "node/core/erasure/erasure_internal.h"
 #include "node/core/favorite/edge.h"
@@ -146,14 +147,17 @@ static err walk(struct apply_context *context, struct erasure_row *row, uint32_t
     return ERR_OK;
 }
 
-/* How often the player changed edges lately: the last rows to go. */
+/* How often the player changed edges lately: the last rows to go. What counts outcomes stays as
+ * they do: without it the player would fill its share of the shard's room again. */
 static err rates_remove(struct apply_context *context, uint32_t rows_max, bool *ret_more)
 {
-    struct row_key prefix;
+    struct row_key prefix, share = { 0 };
     struct page page;
 
     row_key_entity_prefix(&prefix, TABLE_RATE, context->op->entity);
-    err e = page_read(context, &prefix, (struct slice){ 0 }, rows_max, &page);
+    if (context->version >= ERASURE_LEAVES_SHARE_APPLY_VERSION)
+        row_key_rate(&share, context->op->entity, OUTCOME_SHARE_SUBJECT);
+    err e = page_read(context, &prefix, row_key_slice(&share), rows_max, &page);
     for (uint32_t i = 0; e == ERR_OK && i < page.count; i++)
         state_delete(context->state, page.keys[i]);
     *ret_more = page.count == rows_max;
