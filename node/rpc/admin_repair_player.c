@@ -9,6 +9,7 @@
 #include "node/core/erasure/erasure.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
+#include "node/core/repair/edge_repair.h"
 #include "node/core/repair/player_rebuild.h"
 #include "node/core/repair/row_repair.h"
 #include "node/core/session/timers.h"

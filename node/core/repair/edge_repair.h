@@ -11,6 +11,8 @@ struct edge_repair {
     const char *wants; /* Set, and nothing was changed: what it takes. */
 };
 
+#define REPAIR_ROWS_MAX 64u /* Rows of one RepairPlayer. */
+
 /* What a repair counts is loaded at once and counted within one entry: no more rows of one target
  * or of one player than this, as far as the version of apply bounds them. */
 #define REPAIR_BOUNDED_APPLY_VERSION 10u

@@ -1,7 +1,6 @@
 #include "node/core/repair/favorite_repair.h"
 
 #include "node/core/repair/counter_repair.h"
-#include "node/core/repair/row_repair.h"
 #include "runtime/base/check.h"
 
 #define TOO_MANY_FOR_TARGET                                                                        \
