@@ -57,7 +57,7 @@ enum method_priority {
                                */
 };
 
-/* What the node does otherwise for a method than for the rest of its route. */
+/* What is done otherwise for a method than for the rest of its route. */
 enum method_trait {
     METHOD_MOVES_SESSIONS = 1 << 0,  /* Callers who wait for the player's session are looked at. */
     METHOD_PASSES_REVIEW = 1 << 1,   /* Not held back by the player's quarantine. */
@@ -66,6 +66,8 @@ enum method_trait {
     METHOD_PASSES_RESTORE = 1 << 4,  /* Not held back while the shard's backup is put back. */
     METHOD_SHARES_OUTCOMES = 1 << 6, /* A player may call it itself, and has a share of the shard's
                                       * room for outcomes. */
+    METHOD_SENT_ONCE = 1 << 7,       /* It has no op_id, and carried out again it could do more than
+                                      * it did: the router repeats no attempt that may be done. */
     METHOD_ONLY_IN_LOGS = 1 << 5     /* Of an earlier version: applied, and refused as a request. */
 };
 
@@ -77,6 +79,7 @@ enum method_trait {
 #define METHOD_TRAITS_REPAIR  (METHOD_PASSES_REVIEW | METHOD_PASSES_INTENTS)
 #define METHOD_TRAITS_UPKEEP  METHOD_PASSES_RESTORE /* Of the shard itself. */
 #define METHOD_TRAITS_PLAYERS METHOD_SHARES_OUTCOMES
+#define METHOD_TRAITS_ONCE    METHOD_SENT_ONCE
 #define METHOD_TRAITS_EARLIER METHOD_ONLY_IN_LOGS
 
 /*
@@ -88,7 +91,7 @@ enum method_trait {
  *   route       enum method_route: who answers it, and whether it writes
  *   scopes      METHOD_SCOPES_..: whose keys may call it
  *   priority    enum method_priority
- *   kind        METHOD_TRAITS_..: what may hold it back on the node
+ *   kind        METHOD_TRAITS_..: what may hold it back on the node, and whether it is repeated
  *   element     the number of the method that the router calls to answer it, or 0
  *   most        SCATTER: elements of one call at most. READ: rows of a page at most, of a list that
  *               filters: the router asks on until the page is full. Else 0.
@@ -232,7 +235,7 @@ enum method_trait {
     X(236, GET_CONSUMER,           v1,           event,        GetConsumer,           get_consumer,           SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(237, LIST_CONSUMERS,         v1,           event,        ListConsumers,         list_consumers,         SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(238, COMMIT_CONSUMER,        v1,           event,        CommitConsumer,        commit_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  PLAIN,   0,   0) \
-    X(239, DELETE_CONSUMER,        v1,           event,        DeleteConsumer,        delete_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(239, DELETE_CONSUMER,        v1,           event,        DeleteConsumer,        delete_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  ONCE,    0,   0) \
     X(240, ADD_TO_COUNTER,         v1,           counter,      AddToCounter,          add_to_counter,         MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X(241, BATCH_ADD_TO_COUNTER,   v1,           counter,      BatchAddToCounter,     batch_add_to_counter,   SCATTER,      WRITE, BULK,      PLAIN,   240, 1000) \
     X(242, LIST_PLAYER_COUNTERS,   v1,           counter,      ListPlayerCounters,    list_player_counters,   READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
@@ -242,7 +245,7 @@ enum method_trait {
     X(246, GET_COUNTER_TOP,        v1,           counter,      GetCounterTop,         get_counter_top,        ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0) \
     X(247, PUT_TARGET_METADATA,    v1,           favorites,    PutTargetMetadata,     put_target_metadata,    SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,  0,   0) \
     X(248, BATCH_GET_TARGET_METADATA, v1,        favorites,    BatchGetTargetMetadata, batch_get_target_metadata, GATHER,   PLAY,  ORDINARY,  PLAIN,   0,   0) \
-    X(249, DELETE_TARGET_METADATA, v1,           favorites,    DeleteTargetMetadata,  delete_target_metadata, SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,  0,   0) \
+    X(249, DELETE_TARGET_METADATA, v1,           favorites,    DeleteTargetMetadata,  delete_target_metadata, SHARD_WRITE,  CATALOG, ORDINARY, ONCE,   0,   0) \
     X(260, PUT_DOCUMENT,           v1,           document,     PutDocument,           put_document,           MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(261, GET_DOCUMENT,           v1,           document,     GetDocument,           get_document,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(262, DELETE_DOCUMENT,        v1,           document,     DeleteDocument,        delete_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \

@@ -9,12 +9,16 @@
 #include "node/core/erasure/erasure.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
+#include "node/core/repair/edge_repair.h"
 #include "node/core/repair/player_rebuild.h"
 #include "node/core/repair/row_repair.h"
 #include "node/core/session/timers.h"
 #include "node/core/transaction/txn_home.h"
 #include "node/rpc/methods.h"
 #include "node/rpc/wallet.h"
+
+/* Before it a trial changed counts of the shard. */
+#define TRIAL_APPLY_VERSION 10u
 
 typedef Holdfast__V1__RepairPlayerRequest repair_request;
 typedef Holdfast__V1__RepairPlayerResponse repair_response;
@@ -220,6 +224,45 @@ static err repair(struct repairing *r)
     return e == ERR_OK ? erasure : e;
 }
 
+/* What a trial puts back. */
+struct stood {
+    struct player player;
+    bool unreadable;
+    uint32_t freed, mark;
+    struct meta_counts counts;
+    struct decided decided;
+    struct channel_effect channel;
+};
+
+static struct stood stood_take(const struct apply_context *context)
+{
+    return (struct stood){
+        .player = *context->player,
+        .unreadable = context->unreadable,
+        .freed = *context->freed,
+        .mark = state_mark(context->state),
+        .counts = meta_counts_take(context->meta),
+        .decided = *context->decided,
+        .channel = *context->channel,
+    };
+}
+
+static void stood_put(struct apply_context *context, const struct stood *stood)
+{
+    state_rollback_to(context->state, stood->mark);
+    *context->player = stood->player;
+    if (!stood->unreadable)
+        context->player->version--; /* Nothing was written. */
+    context->unreadable = stood->unreadable;
+    *context->freed = stood->freed;
+    context->meta->session_count = stood->counts.session_count;
+    if (context->version < TRIAL_APPLY_VERSION)
+        return;
+    meta_counts_put(context->meta, &stood->counts);
+    *context->decided = stood->decided;
+    *context->channel = stood->channel;
+}
+
 /* Balances change in place: a trial works on others, so that the first ones can be put back. */
 static void part_balances(struct apply_context *context)
 {
@@ -241,11 +284,7 @@ static err admin_repair_player_handle(struct apply_context *context,
         .request = (const repair_request *)message,
         .response = (repair_response *)reply,
     };
-    struct player before = *context->player;
-    bool unreadable = context->unreadable;
-    uint64_t sessions = context->meta->session_count;
-    uint32_t freed = *context->freed;
-    uint32_t mark = state_mark(context->state);
+    const struct stood stood = stood_take(context);
 
     if (!slice_equal(context->op->authority.scope, SLICE_LITERAL("admin")))
         return refuse(context->arena, context->refusal, CODE(PERMISSION_DENIED), "authority",
@@ -265,13 +304,7 @@ static err admin_repair_player_handle(struct apply_context *context,
         context->damage->found &= context->unreadable;
         return ERR_OK;
     }
-    state_rollback_to(context->state, mark);
-    *context->player = before;
-    if (!unreadable)
-        context->player->version--; /* Nothing was written. */
-    context->unreadable = unreadable;
-    context->meta->session_count = sessions;
-    *context->freed = freed;
+    stood_put(context, &stood);
     return ERR_OK;
 }
 

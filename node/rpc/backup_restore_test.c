@@ -5,11 +5,13 @@
 
 #include "holdfast/v1/backup.pb-c.h"
 #include "node/core/apply/apply.h"
+#include "holdfast/v1/events.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
 #include "node/rpc/fixture_counter.h"
 #include "node/rpc/fixture_edges.h"
+#include "node/rpc/fixture_metadata.h"
 #include "runtime/base/row_digest.h"
 
 #define PARTS  3u
@@ -340,6 +342,35 @@ static void a_shard_in_use_is_refused(void **state)
     assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 0);
 }
 
+static void assert_in_use(struct world *w)
+{
+    assert_string_equal(stands(w), "used");
+    assert_null(begin(w, own_id));
+    refused_as(w, ERROR(VERSION_CONFLICT));
+}
+
+/* Their callers were told that they were written. */
+static void a_shard_with_a_consumer_alone_is_refused(void **state)
+{
+    struct world *w = *state;
+    Holdfast__V1__CreateConsumerRequest request = HOLDFAST__V1__CREATE_CONSUMER_REQUEST__INIT;
+
+    request.consumer = (char *)"reader";
+    request.op_id = fixture_op_id(&w->f);
+    assert_non_null(fixture_mutate(&w->f, METHOD_CREATE_CONSUMER, &request.base));
+    assert_in_use(w);
+}
+
+static void a_shard_with_metadata_alone_is_refused(void **state)
+{
+    struct world *w = *state;
+
+    fixture_define_favorites(&w->f);
+    assert_string_equal(stands(w), "empty");
+    fixture_metadata_all(&w->f);
+    assert_in_use(w);
+}
+
 static void another_backup_and_an_id_of_another_length_are_refused(void **state)
 {
     struct world *w = *state;
@@ -469,6 +500,8 @@ int main(void)
         TEST(a_restore_goes_on_where_it_was_interrupted),
         TEST(other_rows_than_the_backups_are_not_served),
         TEST(a_shard_in_use_is_refused),
+        TEST(a_shard_with_a_consumer_alone_is_refused),
+        TEST(a_shard_with_metadata_alone_is_refused),
         TEST(another_backup_and_an_id_of_another_length_are_refused),
         TEST(generation_and_epoch_must_have_risen_first),
         TEST(what_cannot_be_read_is_refused_before_the_log),

@@ -248,6 +248,35 @@ static void a_counter_that_is_deleted_meanwhile_refuses_at_apply(void **state)
     buf_deinit(&body);
 }
 
+/* In memory, and after a restart, when only the database knows the outcome. */
+static void a_repetition_gets_its_answer_after_the_counter_is_deleted(void **state)
+{
+    struct fixture *f = *state;
+    const struct fixture_addition first = {
+        .player = "ann", .target = "pong", .amount = 3, .op_id = "season:1"
+    };
+    const struct fixture_addition other = {
+        .player = "ann", .target = "pong", .amount = 3, .op_id = "season:2"
+    };
+
+    assert_int_equal(fixture_add(f, "bob", "pong", 1), 1);
+    assert_non_null(fixture_addition(f, &first));
+    fixture_define_counter(f, &(struct fixture_counter){ NUMBER, 30, "plays", 0, 0, true });
+    for (uint32_t i = 0; i < 2; i++) {
+        const Holdfast__V1__AddToCounterResponse *again = fixture_addition(f, &first);
+        assert_non_null(again);
+        assert_true(f->outcome.duplicate);
+        assert_int_equal(again->value, 3);
+        fixture_restart(f);
+    }
+    assert_null(fixture_addition(f, &other));
+    assert_int_equal(f->error->code, ERROR(NOT_FOUND));
+    f->now_ms++;
+    assert_int_equal(fixture_add(f, "ann", "pong", 1), -1);
+    assert_int_equal(f->error->code, ERROR(NOT_FOUND));
+    assert_false(f->recorded); /* No outcome of a new UUIDv7 can stand. */
+}
+
 static void a_name_made_again_meets_nothing_of_its_former_life(void **state)
 {
     struct fixture *f = *state;
@@ -355,6 +384,7 @@ int main(void)
         COUNTER_TEST(bad_fields_are_refused_before_the_log),
         COUNTER_TEST(an_unknown_counter_is_refused_before_the_log),
         COUNTER_TEST(a_counter_that_is_deleted_meanwhile_refuses_at_apply),
+        COUNTER_TEST(a_repetition_gets_its_answer_after_the_counter_is_deleted),
         COUNTER_TEST(a_name_made_again_meets_nothing_of_its_former_life),
         COUNTER_TEST(shards_of_an_earlier_version_do_not_add),
         COUNTER_TEST(sums_and_who_added_are_made_again),

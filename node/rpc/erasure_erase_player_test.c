@@ -4,162 +4,17 @@
 #include <string.h>
 
 #include "node/core/codec/arena_proto.h"
+#include "node/core/definition/player_rate.h"
 #include "node/core/erasure/erasure.h"
 #include "node/core/favorite/partial.h"
 #include "node/rpc/fixture_counter.h"
-#include "node/rpc/fixture_edges.h"
+#include "node/rpc/fixture_erasure.h"
 #include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/hex.h"
 
-#define GRACE_MS    60000
-#define STATE(name) HOLDFAST__V1__ERASURE_STATE__ERASURE_STATE_##name
-#define HOUR        3600000u
-
-static int setup(void **state)
-{
-    struct fixture *f = mem_alloc(sizeof *f);
-
-    fixture_init_shard(f, 0, 1); /* Of a cluster: partials know their hours. */
-    fixture_define_favorites(f);
-    fixture_define_haste(f);
-    fixture_define_plays(f);
-    applier_set_erasure_rows(f->applier, 2);
-    *state = f;
-    return 0;
-}
-
-/* ---- rows against rows ---- */
-static uint64_t rows_with_target(const struct fixture *f, const struct favorite_key *of)
-{
-    struct favorite_key key;
-    struct favorite_row edge;
-    struct added_row row;
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < f->row_count; i++) {
-        struct slice bytes = buf_slice(&f->rows[i].key);
-        if (favorite_key_parse(bytes, &key) != ERR_OK || key.collection != of->collection ||
-            !slice_equal(key.target, of->target))
-            continue;
-        if (bytes.data[0] == TABLE_FAVORER) {
-            assert_int_equal(favorer_row_read(bytes, buf_slice(&f->rows[i].value), &key, &edge),
-                             ERR_OK);
-            sum += favorite_edge_counts(&edge);
-        }
-        if (bytes.data[0] != TABLE_ADDER)
-            continue;
-        assert_int_equal(added_row_decode(buf_slice(&f->rows[i].value), &row), ERR_OK);
-        sum += (uint64_t)row.value;
-    }
-    return sum;
-}
-
-/* At every committed moment a count is what stands with the target, and is not flagged. */
-static void check_counts(struct fixture *f)
-{
-    struct favorite_key key;
-    struct partial_row partial;
-
-    fixture_checkpoint(f);
-    for (uint32_t i = 0; i < f->row_count; i++) {
-        struct slice bytes = buf_slice(&f->rows[i].key);
-        if (bytes.data[0] != TABLE_PARTIAL || favorite_key_parse(bytes, &key) != ERR_OK)
-            continue;
-        assert_int_equal(partial_row_decode(buf_slice(&f->rows[i].value), &partial), ERR_OK);
-        assert_int_equal(partial.count, rows_with_target(f, &key));
-    }
-}
-
-static int teardown(void **state)
-{
-    check_counts(*state);
-    return fixture_teardown(state);
-}
-
-#define ERASURE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-/* Edges, additions and rates; of partials all but when they changed. */
-static uint64_t rows_digest(struct fixture *f)
-{
-    struct buf all = { 0 };
-
-    fixture_checkpoint(f);
-    for (uint32_t i = 0; i < f->row_count; i++) {
-        struct slice key = buf_slice(&f->rows[i].key), value = buf_slice(&f->rows[i].value);
-        struct partial_row partial;
-        if (strchr("fFgGBJQVP", key.data[0]) == NULL)
-            continue;
-        buf_put_bytes(&all, key);
-        if (key.data[0] != TABLE_PARTIAL) {
-            buf_put_bytes(&all, value);
-            continue;
-        }
-        assert_int_equal(partial_row_decode(value, &partial), ERR_OK);
-        buf_put_u64(&all, partial.count);
-        hours_encode(&partial.hours, &all);
-    }
-    uint64_t digest = hash_u64(buf_slice(&all));
-    buf_deinit(&all);
-    return digest;
-}
-
-static uint32_t rows_of(struct fixture *f, const char *entity)
-{
-    uint32_t count = 0;
-
-    fixture_checkpoint(f);
-    for (uint32_t i = 0; i < f->row_count; i++) {
-        struct slice key = buf_slice(&f->rows[i].key);
-        struct favorite_key of = { 0 };
-        if (strchr("fFgGBJQV", key.data[0]) == NULL)
-            continue;
-        (void)!favorite_key_parse(key, &of);
-        count += slice_equal(row_entity(key), slice_from_text(entity)) ||
-                 slice_equal(of.entity, slice_from_text(entity));
-    }
-    return count;
-}
-
 /* ---- calls ---- */
-static Holdfast__V1__Erasure *erase(struct fixture *f, const char *player, int64_t grace_ms)
-{
-    Holdfast__V1__ErasePlayerRequest request = HOLDFAST__V1__ERASE_PLAYER_REQUEST__INIT;
-
-    request.player_id = text_lend(player);
-    request.op_id = fixture_op_id(f);
-    request.authority = text_lend("system:admin");
-    request._grace_ms_case = 10;
-    request.grace_ms = grace_ms;
-    const Holdfast__V1__ErasePlayerResponse *response =
-        fixture_mutate(f, METHOD_ERASE_PLAYER, &request.base);
-    return response != NULL ? response->erasure : NULL;
-}
-
-static Holdfast__V1__Erasure *undo(struct fixture *f, const char *player)
-{
-    Holdfast__V1__RestorePlayerRequest request = HOLDFAST__V1__RESTORE_PLAYER_REQUEST__INIT;
-
-    request.player_id = text_lend(player);
-    request.op_id = fixture_op_id(f);
-    request.authority = text_lend("system:admin");
-    const Holdfast__V1__RestorePlayerResponse *response =
-        fixture_mutate(f, METHOD_RESTORE_PLAYER, &request.base);
-    return response != NULL ? response->erasure : NULL;
-}
-
-static Holdfast__V1__Erasure *get(struct fixture *f, const char *player)
-{
-    Holdfast__V1__GetErasureRequest request = HOLDFAST__V1__GET_ERASURE_REQUEST__INIT;
-
-    request.player_id = text_lend(player);
-    const Holdfast__V1__GetErasureResponse *response =
-        fixture_read(f, METHOD_GET_ERASURE, &request.base);
-    assert_non_null(response);
-    return response->erasure;
-}
-
 static uint32_t listed_edges(struct fixture *f, const char *player)
 {
     Holdfast__V1__ListFavoritesRequest request = HOLDFAST__V1__LIST_FAVORITES_REQUEST__INIT;
@@ -212,29 +67,14 @@ static const char *by_target(struct fixture *f, const char *target, uint32_t pag
     return all;
 }
 
-static void some_rows(struct fixture *f, const char *player)
-{
-    assert_non_null(fixture_favorite(f, player, "pong"));
-    f->now_ms += HOUR;
-    assert_non_null(fixture_favorite(f, player, "chess"));
-    assert_non_null(fixture_favorite(f, player, "go"));
-    assert_non_null(fixture_favorite(f, player, "tetris"));
-    assert_non_null(fixture_unfavorite(f, player, "tetris"));
-    assert_int_equal(fixture_add(f, player, "pong", 5), 5);
-    f->now_ms += HOUR;
-    assert_int_equal(fixture_add(f, player, "pong", 2), 7);
-    assert_int_equal(fixture_add(f, player, "go", 3), 3);
-    assert_int_equal(fixture_add(f, player, "chess", 1), 1);
-}
-
 /* ---- erased ---- */
 static void an_erased_player_is_told_to_no_reader(void **state)
 {
     struct fixture *f = *state;
 
-    some_rows(f, "ann");
-    some_rows(f, "bob");
-    const Holdfast__V1__Erasure *told = erase(f, "ann", GRACE_MS);
+    fixture_some_rows(f, "ann");
+    fixture_some_rows(f, "bob");
+    const Holdfast__V1__Erasure *told = fixture_erase_player(f, "ann", GRACE_MS);
     assert_non_null(told);
     assert_true(told->number > 0);
     assert_int_equal(told->state, STATE(WITHDRAWING));
@@ -255,20 +95,20 @@ static void counts_follow_a_few_rows_an_entry(void **state)
 {
     struct fixture *f = *state;
 
-    some_rows(f, "ann");
-    some_rows(f, "bob");
-    assert_non_null(erase(f, "ann", GRACE_MS));
+    fixture_some_rows(f, "ann");
+    fixture_some_rows(f, "bob");
+    assert_non_null(fixture_erase_player(f, "ann", GRACE_MS));
     uint32_t entries = 0;
-    while (get(f, "ann")->state == STATE(WITHDRAWING)) {
-        uint64_t before = get(f, "ann")->rows_done;
+    while (fixture_erasure(f, "ann")->state == STATE(WITHDRAWING)) {
+        uint64_t before = fixture_erasure(f, "ann")->rows_done;
         entries += fixture_pass(f, ERASURE_PACE_MS - 1);
-        check_counts(f);
-        assert_true(get(f, "ann")->rows_done <= before + 2);
+        fixture_check_erased_counts(f);
+        assert_true(fixture_erasure(f, "ann")->rows_done <= before + 2);
         assert_true(entries < 20);
     }
     assert_true(entries >= 3);
-    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
-    assert_int_equal(get(f, "ann")->rows_done, 7); /* An edge that is gone is one. */
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(WITHDRAWN));
+    assert_int_equal(fixture_erasure(f, "ann")->rows_done, 7); /* An edge that is gone is one. */
     assert_int_equal(fixture_partial(f, "", "pong"), 1);
     assert_int_equal(fixture_partial(f, "", "tetris"), 0);
     assert_int_equal(fixture_part(f, "plays", "pong"), 7);
@@ -279,34 +119,54 @@ static void a_purge_leaves_no_row_of_the_player(void **state)
 {
     struct fixture *f = *state;
 
-    some_rows(f, "ann");
-    some_rows(f, "bob");
-    uint32_t of_bob = rows_of(f, "player:bob");
-    const Holdfast__V1__Erasure *told = erase(f, "ann", GRACE_MS);
+    fixture_some_rows(f, "ann");
+    fixture_some_rows(f, "bob");
+    uint32_t of_bob = fixture_edges_of(f, "player:bob");
+    const Holdfast__V1__Erasure *told = fixture_erase_player(f, "ann", GRACE_MS);
     uint64_t number = told->number;
     (void)fixture_pass(f, GRACE_MS);
     for (uint32_t i = 0; i < 30; i++) {
         (void)fixture_pass(f, ERASURE_PACE_MS);
-        check_counts(f);
+        fixture_check_erased_counts(f);
     }
-    told = get(f, "ann");
+    told = fixture_erasure(f, "ann");
     assert_int_equal(told->state, STATE(PURGED));
     assert_int_equal(told->number, number);
     assert_true(told->ended_at_ms > 0);
-    assert_int_equal(rows_of(f, "player:ann"), 0);
-    assert_int_equal(rows_of(f, "player:bob"), of_bob);
+    assert_int_equal(fixture_edges_of(f, "player:ann"), 0);
+    assert_int_equal(fixture_edges_of(f, "player:bob"), of_bob);
     assert_int_equal(fixture_pass(f, HOUR), 0);
+}
+
+/* They are told still, and take room. */
+static void a_purge_leaves_the_count_of_outcomes(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_policy(f, 0, 1000);
+    while (fixture_favorite(f, "ann", "pong") != NULL)
+        assert_true(f->ids < 200);
+    assert_int_equal(f->error->code, ERROR(THROTTLED));
+    assert_non_null(fixture_erase_player(f, "ann", 0));
+    for (uint32_t i = 0; i < 20; i++)
+        (void)fixture_pass(f, ERASURE_PACE_MS);
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(PURGED));
+    assert_int_equal(fixture_edges_of(f, "player:ann"), 0);
+    assert_null(fixture_favorite(f, "ann", "pong"));
+    assert_int_equal(f->error->code, ERROR(THROTTLED));
+    (void)fixture_pass(f, HOUR);
+    assert_non_null(fixture_favorite(f, "ann", "pong"));
 }
 
 static void a_purged_player_begins_a_new_life(void **state)
 {
     struct fixture *f = *state;
 
-    some_rows(f, "ann");
-    uint64_t number = erase(f, "ann", 0)->number;
+    fixture_some_rows(f, "ann");
+    uint64_t number = fixture_erase_player(f, "ann", 0)->number;
     for (uint32_t i = 0; i < 30; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    assert_int_equal(get(f, "ann")->state, STATE(PURGED));
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(PURGED));
     const Holdfast__V1__FavoriteResponse *response = fixture_favorite(f, "ann", "tetris");
     assert_non_null(response);
     assert_int_equal(response->status->ver, 1); /* What was gone is forgotten. */
@@ -316,7 +176,7 @@ static void a_purged_player_begins_a_new_life(void **state)
         (void)fixture_pass(f, ERASURE_PACE_MS);
     assert_int_equal(listed_edges(f, "ann"), 1);
     assert_int_equal(fixture_part(f, "plays", "pong"), 1);
-    assert_true(erase(f, "ann", 0)->number > number);
+    assert_true(fixture_erase_player(f, "ann", 0)->number > number);
 }
 
 /* ---- refused ---- */
@@ -326,8 +186,8 @@ static void writes_of_an_erased_player_are_refused_for_the_moment(void **state)
     const char *id = fixture_op_id(f);
     const struct fixture_edge edge = { .player = "ann", .target = "new", .op_id = id };
 
-    some_rows(f, "ann");
-    assert_non_null(erase(f, "ann", GRACE_MS));
+    fixture_some_rows(f, "ann");
+    assert_non_null(fixture_erase_player(f, "ann", GRACE_MS));
     assert_null(fixture_edge(f, &edge));
     assert_int_equal(f->error->code, ERROR(QUARANTINED));
     assert_string_equal(f->error->field, "player_id");
@@ -347,18 +207,18 @@ static void a_grace_period_and_a_scope_have_limits(void **state)
     struct fixture *f = *state;
     Holdfast__V1__ErasePlayerRequest request = HOLDFAST__V1__ERASE_PLAYER_REQUEST__INIT;
 
-    assert_null(erase(f, "ann", -1));
+    assert_null(fixture_erase_player(f, "ann", -1));
     assert_string_equal(f->error->field, "grace_ms");
     assert_string_equal(f->error->limit, "0 to 2592000000");
     assert_string_equal(f->error->value, "-1");
-    assert_null(erase(f, "ann", ERASURE_GRACE_MS_MAX + 1));
+    assert_null(fixture_erase_player(f, "ann", ERASURE_GRACE_MS_MAX + 1));
     assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
     request.player_id = text_lend("ann");
     request.op_id = fixture_op_id(f);
     request.authority = text_lend("system:match");
     assert_null(fixture_mutate(f, METHOD_ERASE_PLAYER, &request.base));
     assert_int_equal(f->error->code, ERROR(PERMISSION_DENIED));
-    assert_int_equal(get(f, "ann")->number, 0);
+    assert_int_equal(fixture_erasure(f, "ann")->number, 0);
     request.op_id = fixture_op_id(f);
     request.authority = text_lend("system:admin");
     const Holdfast__V1__ErasePlayerResponse *response =
@@ -371,25 +231,25 @@ static void an_undone_erasure_brings_all_back_as_it_was(void **state)
 {
     struct fixture *f = *state;
 
-    some_rows(f, "ann");
-    some_rows(f, "bob");
-    uint64_t before = rows_digest(f);
-    assert_non_null(erase(f, "ann", GRACE_MS));
+    fixture_some_rows(f, "ann");
+    fixture_some_rows(f, "bob");
+    uint64_t before = fixture_edges_digest(f);
+    assert_non_null(fixture_erase_player(f, "ann", GRACE_MS));
     for (uint32_t i = 0; i < 20; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
-    assert_true(rows_digest(f) != before);
-    assert_int_equal(undo(f, "ann")->state, STATE(RESTORING));
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(WITHDRAWN));
+    assert_true(fixture_edges_digest(f) != before);
+    assert_int_equal(fixture_undo_erasure(f, "ann")->state, STATE(RESTORING));
     assert_int_equal(listed_edges(f, "ann"), 3);
     assert_null(fixture_favorite(f, "ann", "new")); /* Until counts have followed. */
     for (uint32_t i = 0; i < 20; i++) {
         (void)fixture_pass(f, ERASURE_PACE_MS);
-        check_counts(f);
+        fixture_check_erased_counts(f);
     }
-    assert_int_equal(get(f, "ann")->state, STATE(RESTORED));
-    assert_int_equal(rows_digest(f), before);
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(RESTORED));
+    assert_int_equal(fixture_edges_digest(f), before);
     assert_int_equal(fixture_pass(f, GRACE_MS), 0); /* No purge follows. */
-    assert_int_equal(rows_digest(f), before);
+    assert_int_equal(fixture_edges_digest(f), before);
     assert_non_null(fixture_favorite(f, "ann", "new"));
 }
 
@@ -398,18 +258,18 @@ static void an_erasure_is_undone_before_it_is_withdrawn(void **state)
 {
     struct fixture *f = *state;
 
-    some_rows(f, "ann");
-    uint64_t before = rows_digest(f);
-    assert_non_null(erase(f, "ann", GRACE_MS));
+    fixture_some_rows(f, "ann");
+    uint64_t before = fixture_edges_digest(f);
+    assert_non_null(fixture_erase_player(f, "ann", GRACE_MS));
     assert_int_equal(fixture_pass(f, 0), 1);
-    assert_int_equal(get(f, "ann")->rows_done, 2);
-    assert_non_null(undo(f, "ann"));
-    assert_null(erase(f, "ann", GRACE_MS));
+    assert_int_equal(fixture_erasure(f, "ann")->rows_done, 2);
+    assert_non_null(fixture_undo_erasure(f, "ann"));
+    assert_null(fixture_erase_player(f, "ann", GRACE_MS));
     assert_int_equal(f->error->code, ERROR(QUARANTINED));
     for (uint32_t i = 0; i < 20; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    assert_int_equal(get(f, "ann")->state, STATE(RESTORED));
-    assert_int_equal(rows_digest(f), before);
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(RESTORED));
+    assert_int_equal(fixture_edges_digest(f), before);
 }
 
 /* Hours pass meanwhile: what is older than seven days by then comes back to no hour. */
@@ -424,9 +284,9 @@ static void hours_come_back_to_where_they_were(void **state)
     f->now_ms += 24 * HOUR;
     assert_int_equal(fixture_add(f, "ann", "pong", 2), 7);
     uint32_t second = hour_of(f->now_ms);
-    assert_non_null(erase(f, "ann", 7 * 24 * (int64_t)HOUR));
+    assert_non_null(fixture_erase_player(f, "ann", 7 * 24 * (int64_t)HOUR));
     (void)fixture_pass(f, 6 * 24 * HOUR + HOUR);
-    assert_non_null(undo(f, "ann"));
+    assert_non_null(fixture_undo_erasure(f, "ann"));
     (void)fixture_pass(f, HOUR);
     row_key_partial(&key, 9, slice_from_text("pong"));
     assert_int_equal(state_find(applier_state(f->applier), row_key_slice(&key), &value),
@@ -442,115 +302,72 @@ static void what_is_not_erased_or_being_purged_is_not_undone(void **state)
 {
     struct fixture *f = *state;
 
-    assert_null(undo(f, "ann"));
+    assert_null(fixture_undo_erasure(f, "ann"));
     assert_int_equal(f->error->code, ERROR(NOT_FOUND));
-    some_rows(f, "ann");
-    assert_non_null(erase(f, "ann", 0));
-    for (uint32_t i = 0; get(f, "ann")->state != STATE(PURGING); i++) {
+    fixture_some_rows(f, "ann");
+    assert_non_null(fixture_erase_player(f, "ann", 0));
+    for (uint32_t i = 0; fixture_erasure(f, "ann")->state != STATE(PURGING); i++) {
         assert_true(i < 100);
         (void)fixture_pass(f, 1);
     }
-    assert_null(undo(f, "ann"));
+    assert_null(fixture_undo_erasure(f, "ann"));
     assert_int_equal(f->error->code, ERROR(NOT_FOUND));
     assert_int_equal(f->outcome.kind, OUTCOME_REFUSED);
-    assert_int_equal(erase(f, "ann", GRACE_MS)->state, STATE(PURGING)); /* Nothing changes. */
+    assert_int_equal(fixture_erase_player(f, "ann", GRACE_MS)->state,
+                     STATE(PURGING)); /* Nothing changes. */
     for (uint32_t i = 0; i < 30; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    assert_int_equal(get(f, "ann")->state, STATE(PURGED));
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(PURGED));
 }
 
 static void another_call_moves_the_purge(void **state)
 {
     struct fixture *f = *state;
 
-    some_rows(f, "ann");
-    uint64_t number = erase(f, "ann", GRACE_MS)->number;
+    fixture_some_rows(f, "ann");
+    uint64_t number = fixture_erase_player(f, "ann", GRACE_MS)->number;
     for (uint32_t i = 0; i < 20; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    const Holdfast__V1__Erasure *told = erase(f, "ann", 2 * GRACE_MS);
+    const Holdfast__V1__Erasure *told = fixture_erase_player(f, "ann", 2 * GRACE_MS);
     assert_int_equal(told->number, number);
     assert_int_equal(told->state, STATE(WITHDRAWN));
     assert_int_equal(told->purge_at_ms, f->now_ms + 2 * GRACE_MS);
     (void)fixture_pass(f, GRACE_MS);
-    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
-    assert_non_null(erase(f, "ann", 0));
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(WITHDRAWN));
+    assert_non_null(fixture_erase_player(f, "ann", 0));
     for (uint32_t i = 0; i < 30; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    assert_int_equal(get(f, "ann")->state, STATE(PURGED));
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(PURGED));
 }
 
 /* ---- flagged edges ---- */
-static const Holdfast__V1__ListFlaggedEdgesResponse *flagged(struct fixture *f, uint32_t page_size,
-                                                             const char *cursor)
-{
-    Holdfast__V1__ListFlaggedEdgesRequest request = HOLDFAST__V1__LIST_FLAGGED_EDGES_REQUEST__INIT;
-
-    request.shard = f->shard;
-    request.page_size = page_size;
-    request.cursor = text_lend(cursor);
-    const Holdfast__V1__ListFlaggedEdgesResponse *response =
-        fixture_read(f, METHOD_LIST_FLAGGED_EDGES, &request.base);
-    assert_non_null(response);
-    return response;
-}
-
-/* Of all pages of one row each, with a space behind each. */
-static const char *flagged_targets(struct fixture *f)
-{
-    static char all[256];
-    char cursor[600] = "";
-
-    all[0] = '\0';
-    do {
-        const Holdfast__V1__ListFlaggedEdgesResponse *response = flagged(f, 1, cursor);
-        size_t used = strlen(all);
-        if (response->n_edges > 0)
-            snprintf(all + used, sizeof all - used, "%s:%s ", response->edges[0]->player_id,
-                     response->edges[0]->target_id);
-        snprintf(cursor, sizeof cursor, "%s", response->next_cursor);
-    } while (cursor[0] != '\0');
-    return all;
-}
-
-/* Of ann two are flagged, at different moments; of bob one, between them. */
-static void some_flagged(struct fixture *f)
-{
-    some_rows(f, "ann");
-    some_rows(f, "bob");
-    assert_non_null(fixture_decide(f, METHOD_FLAG_EDGES, "ann", "pong"));
-    f->now_ms += HOUR;
-    assert_non_null(fixture_decide(f, METHOD_FLAG_EDGES, "bob", "chess"));
-    f->now_ms += HOUR;
-    assert_non_null(fixture_decide(f, METHOD_FLAG_EDGES, "ann", "go"));
-}
-
 static void a_flagged_edge_of_an_erased_player_never_counts(void **state)
 {
     struct fixture *f = *state;
 
-    some_flagged(f);
-    uint64_t before = rows_digest(f), since_ms = applier_meta(f->applier)->review_since_ms;
+    fixture_some_flagged(f);
+    uint64_t before = fixture_edges_digest(f), since_ms = applier_meta(f->applier)->review_since_ms;
     assert_int_equal(fixture_partial(f, "", "pong"), 1);
-    assert_non_null(erase(f, "ann", GRACE_MS));
-    assert_string_equal(flagged_targets(f), "bob:chess ");
+    assert_non_null(fixture_erase_player(f, "ann", GRACE_MS));
+    assert_string_equal(fixture_flagged_targets(f), "bob:chess ");
     for (uint32_t i = 0; i < 20; i++) {
         (void)fixture_pass(f, ERASURE_PACE_MS);
-        check_counts(f);
+        fixture_check_erased_counts(f);
     }
-    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(WITHDRAWN));
     assert_int_equal(fixture_partial(f, "", "pong"), 1);
     assert_int_equal(fixture_partial(f, "", "chess"), 0);
     assert_string_equal(by_target(f, "pong", 0), "bob ");
-    assert_string_equal(flagged_targets(f), "bob:chess ");
-    assert_non_null(undo(f, "ann"));
-    assert_string_equal(flagged_targets(f), "ann:pong bob:chess ann:go ");
+    assert_string_equal(fixture_flagged_targets(f), "bob:chess ");
+    assert_non_null(fixture_undo_erasure(f, "ann"));
+    assert_string_equal(fixture_flagged_targets(f), "ann:pong bob:chess ann:go ");
     for (uint32_t i = 0; i < 20; i++) {
         (void)fixture_pass(f, ERASURE_PACE_MS);
-        check_counts(f);
+        fixture_check_erased_counts(f);
     }
-    assert_int_equal(get(f, "ann")->state, STATE(RESTORED));
-    assert_int_equal(rows_digest(f), before);
-    assert_int_equal(flagged(f, 0, "")->waiting, 3);
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(RESTORED));
+    assert_int_equal(fixture_edges_digest(f), before);
+    assert_int_equal(fixture_flagged(f, 0, "")->waiting, 3);
     assert_int_equal(applier_meta(f->applier)->review_since_ms, since_ms);
     assert_int_equal(fixture_partial(f, "", "pong"), 1);
     assert_int_equal(fixture_decide(f, METHOD_ACCEPT_EDGES, "ann", "pong")->edges, 1);
@@ -563,9 +380,9 @@ static void no_moderator_decides_about_an_erased_player(void **state)
                                           METHOD_FLAG_EDGES };
     struct fixture *f = *state;
 
-    some_flagged(f);
-    assert_non_null(erase(f, "ann", GRACE_MS));
-    uint64_t before = rows_digest(f);
+    fixture_some_flagged(f);
+    assert_non_null(fixture_erase_player(f, "ann", GRACE_MS));
+    uint64_t before = fixture_edges_digest(f);
     for (uint32_t i = 0; i < ARRAY_SIZE(decisions); i++) {
         assert_null(fixture_decide(f, decisions[i], "ann", i < 2 ? "pong" : "chess"));
         assert_int_equal(f->error->code, ERROR(QUARANTINED));
@@ -574,7 +391,7 @@ static void no_moderator_decides_about_an_erased_player(void **state)
     const struct fixture_review all = { .method = METHOD_FLAG_EDGES, .player = "ann", .all = true };
     assert_null(fixture_review(f, &all));
     assert_int_equal(f->error->code, ERROR(QUARANTINED));
-    assert_int_equal(rows_digest(f), before);
+    assert_int_equal(fixture_edges_digest(f), before);
     assert_non_null(fixture_decide(f, METHOD_ACCEPT_EDGES, "bob", "chess"));
 }
 
@@ -582,24 +399,24 @@ static void a_purge_takes_what_waits_from_the_list(void **state)
 {
     struct fixture *f = *state;
 
-    some_flagged(f);
-    uint64_t of_bob = (uint64_t)flagged(f, 0, "")->edges[1]->flagged_at_ms;
-    assert_non_null(erase(f, "ann", 0));
+    fixture_some_flagged(f);
+    uint64_t of_bob = (uint64_t)fixture_flagged(f, 0, "")->edges[1]->flagged_at_ms;
+    assert_non_null(fixture_erase_player(f, "ann", 0));
     for (uint32_t i = 0; i < 40; i++) {
         (void)fixture_pass(f, ERASURE_PACE_MS);
-        check_counts(f);
+        fixture_check_erased_counts(f);
     }
-    assert_int_equal(get(f, "ann")->state, STATE(PURGED));
-    assert_int_equal(rows_of(f, "player:ann"), 0);
-    assert_int_equal(flagged(f, 0, "")->waiting, 1);
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(PURGED));
+    assert_int_equal(fixture_edges_of(f, "player:ann"), 0);
+    assert_int_equal(fixture_flagged(f, 0, "")->waiting, 1);
     assert_int_equal(applier_meta(f->applier)->review_since_ms, of_bob);
-    assert_string_equal(flagged_targets(f), "bob:chess ");
+    assert_string_equal(fixture_flagged_targets(f), "bob:chess ");
     fixture_restart(f);
-    assert_int_equal(flagged(f, 0, "")->waiting, 1);
-    assert_non_null(erase(f, "bob", 0));
+    assert_int_equal(fixture_flagged(f, 0, "")->waiting, 1);
+    assert_non_null(fixture_erase_player(f, "bob", 0));
     for (uint32_t i = 0; i < 40; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    assert_int_equal(flagged(f, 0, "")->waiting, 0);
+    assert_int_equal(fixture_flagged(f, 0, "")->waiting, 0);
     assert_int_equal(applier_meta(f->applier)->review_since_ms, 0);
 }
 
@@ -614,12 +431,12 @@ static void an_entry_changes_a_bounded_number_of_counts(void **state)
         snprintf(target, sizeof target, "t%02u", i);
         assert_non_null(fixture_favorite(f, "ann", target));
     }
-    assert_non_null(erase(f, "ann", GRACE_MS));
+    assert_non_null(fixture_erase_player(f, "ann", GRACE_MS));
     for (uint32_t i = 1; i <= 3; i++) {
         uint64_t most = i < 3 ? (uint64_t)i * ENTRY_COUNTS_MAX : 2 * ENTRY_COUNTS_MAX + 1;
         assert_int_equal(fixture_pass(f, i > 1 ? ERASURE_PACE_MS : 0), 1);
-        assert_int_equal(get(f, "ann")->rows_done, most);
-        check_counts(f);
+        assert_int_equal(fixture_erasure(f, "ann")->rows_done, most);
+        fixture_check_erased_counts(f);
     }
 }
 
@@ -628,24 +445,24 @@ static void the_next_owner_goes_on_where_the_one_before_was(void **state)
 {
     struct fixture *f = *state;
 
-    some_rows(f, "ann");
-    some_rows(f, "bob");
-    assert_non_null(erase(f, "ann", 0));
+    fixture_some_rows(f, "ann");
+    fixture_some_rows(f, "bob");
+    assert_non_null(fixture_erase_player(f, "ann", 0));
     uint64_t last = 0;
     Holdfast__V1__ErasureState was = STATE(WITHDRAWING);
-    for (uint32_t i = 0; get(f, "ann")->state != STATE(PURGED); i++) {
+    for (uint32_t i = 0; fixture_erasure(f, "ann")->state != STATE(PURGED); i++) {
         assert_true(i < 60);
         fixture_restart(f);
         applier_set_erasure_rows(f->applier, 1);
         fixture_next_epoch(f);
-        const Holdfast__V1__Erasure *told = get(f, "ann");
+        const Holdfast__V1__Erasure *told = fixture_erasure(f, "ann");
         assert_true(told->state != was || told->rows_done >= last);
         last = told->rows_done;
         was = told->state;
         (void)fixture_pass(f, ERASURE_PACE_MS);
-        check_counts(f);
+        fixture_check_erased_counts(f);
     }
-    assert_int_equal(rows_of(f, "player:ann"), 0);
+    assert_int_equal(fixture_edges_of(f, "player:ann"), 0);
     assert_int_equal(fixture_partial(f, "", "pong"), 1);
     assert_int_equal(fixture_part(f, "plays", "pong"), 7);
 }
@@ -655,11 +472,11 @@ static void nothing_is_erased_at_once(void **state)
 {
     struct fixture *f = *state;
 
-    assert_non_null(erase(f, "eve", 0));
+    assert_non_null(fixture_erase_player(f, "eve", 0));
     for (uint32_t i = 0; i < 10; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    assert_int_equal(get(f, "eve")->state, STATE(PURGED));
-    assert_int_equal(get(f, "eve")->rows_done, 0);
+    assert_int_equal(fixture_erasure(f, "eve")->state, STATE(PURGED));
+    assert_int_equal(fixture_erasure(f, "eve")->rows_done, 0);
 }
 
 static void a_step_that_is_not_due_does_nothing(void **state)
@@ -669,11 +486,11 @@ static void a_step_that_is_not_due_does_nothing(void **state)
         HOLDFAST__INTERNAL__V1__ERASURE_DUE_REQUEST__INIT;
     struct buf body = { 0 };
 
-    some_rows(f, "ann");
-    uint64_t number = erase(f, "ann", GRACE_MS)->number;
+    fixture_some_rows(f, "ann");
+    uint64_t number = fixture_erase_player(f, "ann", GRACE_MS)->number;
     for (uint32_t i = 0; i < 20; i++)
         (void)fixture_pass(f, ERASURE_PACE_MS);
-    uint64_t before = rows_digest(f);
+    uint64_t before = fixture_edges_digest(f);
     due.player_id = text_lend("ann");
     due.rows_max = 1000;
     for (due.number = number - 1; due.number <= number + 1; due.number++) {
@@ -682,87 +499,8 @@ static void a_step_that_is_not_due_does_nothing(void **state)
         fixture_commit(f, buf_slice(&body));
     }
     buf_deinit(&body);
-    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
-    assert_int_equal(rows_digest(f), before);
-}
-
-/* ---- repairs ---- */
-static void put_row(struct fixture *f, const struct row_key *key, struct slice value)
-{
-    state_begin(applier_state(f->applier));
-    state_put(applier_state(f->applier), row_key_slice(key), value);
-    state_commit(applier_state(f->applier));
-}
-
-static const Holdfast__V1__RepairPlayerResponse *repair_row(struct fixture *f,
-                                                            const struct row_key *key)
-{
-    Holdfast__V1__RepairPlayerRequest *request = fixture_repair_request(f, "ann");
-    char *row = arena_alloc(&f->arena, 2 * key->size + 1);
-
-    hex_print(key->bytes, key->size, row);
-    request->rows = &row;
-    request->n_rows = 1;
-    return fixture_mutate(f, METHOD_REPAIR_PLAYER, &request->base);
-}
-
-static void pass_steps(struct fixture *f)
-{
-    for (uint32_t i = 0; i < 20; i++)
-        (void)fixture_pass(f, ERASURE_PACE_MS);
-}
-
-/* Of a withdrawn player nothing stands with the targets: no repair may conclude that there was
- * nothing. */
-static void no_repair_takes_what_an_undo_needs(void **state)
-{
-    struct fixture *f = *state;
-    struct row_key edge, addition;
-
-    some_rows(f, "ann");
-    row_key_favorite(&edge, SLICE_LITERAL("player:ann"), 7, slice_from_text("pong"));
-    row_key_added_prefix(&addition, SLICE_LITERAL("player:ann"), 9);
-    row_key_added_add(&addition, slice_from_text("pong"));
-    assert_non_null(erase(f, "ann", GRACE_MS));
-    pass_steps(f);
-    assert_int_equal(get(f, "ann")->state, STATE(WITHDRAWN));
-    put_row(f, &edge, SLICE_LITERAL("\xff"));
-    put_row(f, &addition, SLICE_LITERAL("\xff"));
-    fixture_contain(f, "ann");
-    assert_null(repair_row(f, &edge));
-    assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
-    assert_non_null(strstr(f->error->message, "RestorePlayer comes first"));
-    assert_null(repair_row(f, &addition));
-    assert_non_null(strstr(f->error->message, "RestorePlayer comes first"));
-    fixture_release(f, "ann");
-    assert_non_null(undo(f, "ann"));
-    fixture_contain(f, "ann");
-    assert_null(repair_row(f, &edge));
-    assert_non_null(strstr(f->error->message, "being put back"));
-    pass_steps(f);
-    assert_int_equal(get(f, "ann")->state, STATE(RESTORED));
-    const Holdfast__V1__RepairPlayerResponse *told = repair_row(f, &edge);
-    assert_non_null(told);
-    assert_int_equal(told->rows[0]->outcome,
-                     HOLDFAST__V1__REPAIR_OUTCOME__REPAIR_OUTCOME_MADE_AGAIN);
-    assert_non_null(repair_row(f, &addition)); /* What it was is not known. */
-    assert_int_equal(fixture_partial(f, "", "pong"), 1);
-}
-
-/* What is purged is not wanted any more. */
-static void a_row_of_a_purge_is_dropped(void **state)
-{
-    struct fixture *f = *state;
-    struct row_key edge;
-
-    some_rows(f, "ann");
-    row_key_favorite(&edge, SLICE_LITERAL("player:ann"), 7, slice_from_text("pong"));
-    assert_non_null(erase(f, "ann", 0));
-    while (get(f, "ann")->state != STATE(PURGING))
-        (void)fixture_pass(f, ERASURE_PACE_MS);
-    put_row(f, &edge, SLICE_LITERAL("\xff"));
-    fixture_contain(f, "ann");
-    assert_non_null(repair_row(f, &edge));
+    assert_int_equal(fixture_erasure(f, "ann")->state, STATE(WITHDRAWN));
+    assert_int_equal(fixture_edges_digest(f), before);
 }
 
 int main(void)
@@ -771,6 +509,7 @@ int main(void)
         ERASURE_TEST(an_erased_player_is_told_to_no_reader),
         ERASURE_TEST(counts_follow_a_few_rows_an_entry),
         ERASURE_TEST(a_purge_leaves_no_row_of_the_player),
+        ERASURE_TEST(a_purge_leaves_the_count_of_outcomes),
         ERASURE_TEST(a_purged_player_begins_a_new_life),
         ERASURE_TEST(writes_of_an_erased_player_are_refused_for_the_moment),
         ERASURE_TEST(a_grace_period_and_a_scope_have_limits),
@@ -785,8 +524,6 @@ int main(void)
         ERASURE_TEST(an_entry_changes_a_bounded_number_of_counts),
         ERASURE_TEST(the_next_owner_goes_on_where_the_one_before_was),
         ERASURE_TEST(nothing_is_erased_at_once),
-        ERASURE_TEST(no_repair_takes_what_an_undo_needs),
-        ERASURE_TEST(a_row_of_a_purge_is_dropped),
         ERASURE_TEST(a_step_that_is_not_due_does_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

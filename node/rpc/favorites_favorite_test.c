@@ -434,12 +434,34 @@ static void counts_and_who_favorited_are_made_again(void **state)
     assert_null(repair(f, &favorer)); /* It can be read. */
 }
 
+static void a_repetition_gets_its_answer_after_the_collection_is_deleted(void **state)
+{
+    struct fixture *f = *state;
+    const struct fixture_edge edge = { .player = "ann", .target = "pong", .op_id = "key:once" };
+
+    assert_non_null(fixture_favorite(f, "bob", "pong"));
+    assert_non_null(fixture_edge(f, &edge));
+    fixture_define(f, &(struct fixture_collection){
+                          .number = 7, .revision = 30, .name = "favorites", .deleted = true });
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_non_null(fixture_edge(f, &edge));
+        assert_true(f->outcome.duplicate);
+        fixture_restart(f);
+    }
+    assert_null(fixture_favorite(f, "ann", "chess")); /* Definitions are in memory again. */
+    f->now_ms++;
+    assert_null(fixture_favorite(f, "ann", "chess"));
+    assert_int_equal(f->error->code, ERROR(NOT_FOUND));
+    assert_false(f->recorded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         EDGE_TEST(an_edge_and_its_count_change_together),
         EDGE_TEST(a_favorite_that_stands_is_not_counted_again),
         EDGE_TEST(a_repetition_finds_the_outcome),
+        EDGE_TEST(a_repetition_gets_its_answer_after_the_collection_is_deleted),
         EDGE_TEST(a_call_with_a_lower_ver_changes_nothing),
         EDGE_TEST(an_unfavorite_of_no_edge_keeps_a_late_favorite_away),
         EDGE_TEST(the_last_write_wins_where_the_collection_says_so),

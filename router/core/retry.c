@@ -106,6 +106,10 @@ static struct retry_action try_again(struct retry_call *call, const struct retry
 {
     struct route_target target = choose_target(call, event);
 
+    if (call->once && call->maybe_done)
+        return give_up(call, CODE(OUTCOME_UNKNOWN),
+                       "the call may or may not have been carried out; it was not repeated, since "
+                       "it could then do more");
     call->phase = RETRY_PHASE_WAITING;
     call->due_ms = call->deadline_ms;
     if (target.owner != 0 && target.epoch > call->target.epoch && event->now_ms < call->deadline_ms)
@@ -192,7 +196,7 @@ static struct retry_action take_route(struct retry_call *call, const struct retr
     if (call->phase == RETRY_PHASE_WAITING)
         return send_or_wait(call, event);
     /* The owner we asked was replaced: its answer may never come. */
-    if (call->phase == RETRY_PHASE_SENT && event->route.epoch > call->target.epoch &&
+    if (call->phase == RETRY_PHASE_SENT && !call->once && event->route.epoch > call->target.epoch &&
         event->route.owner != 0 && event->route.owner != call->target.owner &&
         event->now_ms < call->deadline_ms)
         return send_to(call, event, event->route);

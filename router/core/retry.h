@@ -2,7 +2,7 @@
  * retry: what to do next about one call, until it has its one outcome or its time is over (DESIGN
  * sections 6 and 10). Pure: time, routes and random numbers come with the events; the shell sends,
  * waits and answers as told. It never changes a request: a retry is the same bytes, so the op_id
- * makes it idempotent.
+ * makes it idempotent. What is not is sent `once`.
  *
  *             START                 SEND                    ANSWERED: OK, REFUSED -> PASS_ON
  *   IDLE ------------> (owner?) ------------> SENT --------------------------------> DONE
@@ -40,9 +40,11 @@ struct retry_call {
     uint32_t sent;   /* Attempts handed to a link. */
     uint32_t waits;  /* Pauses made so far. */
     uint64_t deadline_ms;
-    bool any_member;            /* Another node may answer it as well. Set after retry_init. */
-    uint32_t attempt_ms_max;    /* Of one attempt; 0: what is left. Set after retry_init. */
-    uint64_t due_ms;            /* WAITING: when WAKE is expected. */
+    bool once;               /* Never repeated once it may have been carried out: without an op_id
+                              * it could do more. Set after retry_init. */
+    bool any_member;         /* Another node may answer it as well. Set after retry_init. */
+    uint32_t attempt_ms_max; /* Of one attempt; 0: what is left. Set after retry_init. */
+    uint64_t due_ms;         /* WAITING: when WAKE is expected. */
     struct route_target target; /* Of the last SEND. */
     struct route_target hint;   /* Newest owner a node told us; owner 0: none. */
 };

@@ -145,6 +145,25 @@ static void a_refusal_that_may_pass_is_tried_again(void **state)
                                     "105 pass on\n");
 }
 
+/* It has no op_id, and could delete what was made since. */
+static void what_is_sent_once_is_not_repeated_once_it_may_be_done(void **state)
+{
+    struct story story;
+    (void)state;
+
+    start(&story, true);
+    story.call.once = true;
+    answer(&story, WIRE_UNAVAILABLE); /* Nothing was done. */
+    wake(&story);
+    route_changed(&story, 2, 8); /* The answer may come yet. */
+    lose(&story, ERR_DISCONNECTED);
+    assert_string_equal(story.text, "100 send to 1 in 7, 1000 ms\n"
+                                    "100 wait until 105\n"
+                                    "105 send to 1 in 7, 995 ms\n"
+                                    "105 none\n"
+                                    "105 give up: 17\n");
+}
+
 static void a_newer_hint_is_followed_at_once(void **state)
 {
     struct story story;
@@ -471,6 +490,7 @@ static void tell_a_random_story(uint64_t *seed)
     bool unknown = false;
 
     retry_init(&call, true, 1000 + next(seed, 500));
+    call.once = next(seed, 4) == 0;
     for (int steps = 0;; steps++) {
         struct retry_action action;
 
@@ -480,6 +500,8 @@ static void tell_a_random_story(uint64_t *seed)
         event.route.epoch += next(seed, 2);
         event.hint = (struct route_target){ next(seed, 3), next(seed, 20) };
         action = retry_step(&call, &event);
+        if (call.once && action.type == RETRY_ACTION_SEND)
+            assert_false(unknown || action.cancel);
         unknown = unknown || action.cancel;
         if (action.type == RETRY_ACTION_GIVE_UP) {
             assert_int_equal(unknown, action.code == CODE(OUTCOME_UNKNOWN));
@@ -519,6 +541,7 @@ int main(void)
         cmocka_unit_test(an_answer_is_passed_on),
         cmocka_unit_test(a_refusal_is_passed_on),
         cmocka_unit_test(a_refusal_that_may_pass_is_tried_again),
+        cmocka_unit_test(what_is_sent_once_is_not_repeated_once_it_may_be_done),
         cmocka_unit_test(a_newer_hint_is_followed_at_once),
         cmocka_unit_test(a_stale_hint_waits_and_asks_the_map),
         cmocka_unit_test(hints_that_point_at_each_other_wait_in_between),

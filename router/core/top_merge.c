@@ -5,23 +5,67 @@
 
 #include "runtime/base/check.h"
 
-void top_merge_init(struct top_merge *merge, uint32_t shard_count, struct arena *arena)
+void top_merge_init(struct top_merge *merge, uint32_t shard_count, uint32_t limit,
+                    struct arena *arena)
 {
-    *merge = (struct top_merge){ .arena = arena, .shard_count = shard_count };
+    CHECK(limit > 0 && limit <= TOP_LIMIT_MAX);
+    *merge = (struct top_merge){ .arena = arena, .shard_count = shard_count, .limit = limit };
     merge->has_told = arena_zalloc(arena, (shard_count + 1) * sizeof *merge->has_told);
+    merge->places = arena_alloc(arena, 2 * (size_t)limit * sizeof *merge->places);
 }
 
-/* Twice as many each time: what is left behind in the arena is as much as what is kept. */
-static void make_room(struct top_merge *merge, size_t more)
+void top_merge_deinit(struct top_merge *merge)
 {
-    if (merge->count + more <= merge->capacity)
-        return;
-    size_t capacity = (merge->count + more) * 2;
-    struct top_place *places = arena_alloc(merge->arena, capacity * sizeof *places);
+    arena_deinit(&merge->texts[0]);
+    arena_deinit(&merge->texts[1]);
+    *merge = (struct top_merge){ 0 };
+}
+
+static int compare(const void *one, const void *other)
+{
+    const struct top_place *a = one, *b = other;
+
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return strcmp(a->target, b->target);
+}
+
+static const char *copy(struct top_merge *merge, const char *target)
+{
+    struct slice text = slice_from_text(target);
+
+    return (const char *)arena_copy(&merge->texts[merge->turn], text).data;
+}
+
+/* The best `limit` places, in order. */
+static void choose(struct top_merge *merge)
+{
     if (merge->count > 0)
-        memcpy(places, merge->places, merge->count * sizeof *places);
-    merge->places = places;
-    merge->capacity = capacity;
+        qsort(merge->places, merge->count, sizeof *merge->places, compare);
+    if (merge->count < merge->limit)
+        return;
+    merge->count = merge->limit;
+    merge->chosen = true;
+}
+
+/* What is left behind of the others' texts goes with the arena. */
+static void make_room(struct top_merge *merge)
+{
+    if (merge->count < 2 * (size_t)merge->limit)
+        return;
+    choose(merge);
+    merge->turn = 1 - merge->turn;
+    for (size_t i = 0; i < merge->count; i++)
+        merge->places[i].target = copy(merge, merge->places[i].target);
+    arena_reset(&merge->texts[1 - merge->turn]);
+}
+
+static void add(struct top_merge *merge, const struct top_place *place)
+{
+    if (merge->chosen && compare(place, &merge->places[merge->limit - 1]) > 0)
+        return;
+    make_room(merge);
+    merge->places[merge->count++] = (struct top_place){ copy(merge, place->target), place->count };
 }
 
 err top_merge_add(struct top_merge *merge, uint32_t shard,
@@ -37,17 +81,11 @@ err top_merge_add(struct top_merge *merge, uint32_t shard,
             merge->collection_number = said->collection_number;
         return ERR_CONFLICT;
     }
-    make_room(merge, said->n_entries);
     for (size_t i = 0; i < said->n_entries; i++) {
         const Holdfast__V1__TopEntry *entry = said->entries[i];
-        struct slice target = slice_from_text(entry->target_id);
-        if (entry->count == 0 || entry->count > INT64_MAX || target.size == 0)
+        if (entry->count == 0 || entry->count > INT64_MAX || entry->target_id[0] == '\0')
             return ERR_CORRUPT;
-        merge->places[merge->count++] = (struct top_place){
-            (const char *)arena_copy(merge->arena, (struct slice){ target.data, target.size + 1 })
-                .data,
-            entry->count,
-        };
+        add(merge, &(struct top_place){ entry->target_id, entry->count });
     }
     if (merge->told == 0 || said->pulled_ms < merge->from_ms)
         merge->from_ms = said->pulled_ms;
@@ -59,22 +97,10 @@ err top_merge_add(struct top_merge *merge, uint32_t shard,
     return ERR_OK;
 }
 
-static int compare(const void *one, const void *other)
-{
-    const struct top_place *a = one, *b = other;
-
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    return strcmp(a->target, b->target);
-}
-
-void top_merge_finish(struct top_merge *merge, uint32_t limit)
+void top_merge_finish(struct top_merge *merge)
 {
     CHECK(top_merge_is_whole(merge));
-    if (merge->count > 0)
-        qsort(merge->places, merge->count, sizeof *merge->places, compare);
-    if (merge->count > limit)
-        merge->count = limit;
+    choose(merge);
     if (merge->from_ms > merge->to_ms) /* The owners' clocks differ. */
         merge->from_ms = merge->to_ms;
 }

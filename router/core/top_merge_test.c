@@ -12,7 +12,8 @@
 #include "router/core/top_merge.h"
 #include "runtime/base/check.h"
 
-#define SHARDS 3u
+#define SHARDS      3u
+#define MANY_SHARDS 4096u
 
 struct fixture {
     struct arena arena;
@@ -23,7 +24,7 @@ static int setup(void **state)
 {
     struct fixture *f = mem_zalloc(sizeof *f);
 
-    top_merge_init(&f->merge, SHARDS, &f->arena);
+    top_merge_init(&f->merge, SHARDS, 10, &f->arena);
     *state = f;
     return 0;
 }
@@ -32,9 +33,16 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
+    top_merge_deinit(&f->merge);
     arena_deinit(&f->arena);
     free(f);
     return 0;
+}
+
+static void begin(struct fixture *f, uint32_t shard_count, uint32_t limit)
+{
+    top_merge_deinit(&f->merge);
+    top_merge_init(&f->merge, shard_count, limit, &f->arena);
 }
 
 #define MERGE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -89,7 +97,7 @@ static void the_highest_of_all_shards_come_first(void **state)
     assert_false(top_merge_is_whole(&f->merge));
     assert_int_equal(says(f, 1, &(struct said){ .entries = "" }), ERR_OK);
     assert_true(top_merge_is_whole(&f->merge));
-    top_merge_finish(&f->merge, 10);
+    top_merge_finish(&f->merge);
     assert_places(f, "zork 9 pong 7 asteroids 3 doom 3");
 }
 
@@ -97,10 +105,11 @@ static void what_is_behind_the_limit_is_left_out(void **state)
 {
     struct fixture *f = *state;
 
+    begin(f, SHARDS, 4);
     assert_int_equal(says(f, 0, &(struct said){ .entries = "d 5 e 5" }), ERR_OK);
     assert_int_equal(says(f, 1, &(struct said){ .entries = "c 5 f 5" }), ERR_OK);
     assert_int_equal(says(f, 2, &(struct said){ .entries = "b 5 a 5" }), ERR_OK);
-    top_merge_finish(&f->merge, 4);
+    top_merge_finish(&f->merge);
     assert_places(f, "a 5 b 5 c 5 d 5");
 }
 
@@ -110,7 +119,7 @@ static void a_list_without_places_is_whole(void **state)
 
     for (uint32_t shard = 0; shard < SHARDS; shard++)
         assert_int_equal(says(f, shard, &(struct said){ .entries = "" }), ERR_OK);
-    top_merge_finish(&f->merge, 1);
+    top_merge_finish(&f->merge);
     assert_places(f, "");
 }
 
@@ -122,7 +131,7 @@ static void a_list_is_as_old_as_its_oldest_shard(void **state)
     assert_int_equal(says(f, 0, &(struct said){ "", 0, 2000, 1900 }), ERR_OK);
     assert_int_equal(says(f, 1, &(struct said){ "", 0, 2500, 1200 }), ERR_OK);
     assert_int_equal(says(f, 2, &(struct said){ "", 0, 2100, 2050 }), ERR_OK);
-    top_merge_finish(&f->merge, 1);
+    top_merge_finish(&f->merge);
     assert_int_equal(f->merge.from_ms, 1200);
     assert_int_equal(f->merge.to_ms, 2500);
 }
@@ -133,7 +142,7 @@ static void clocks_that_differ_make_no_interval_that_runs_backwards(void **state
 
     for (uint32_t shard = 0; shard < SHARDS; shard++)
         assert_int_equal(says(f, shard, &(struct said){ "", 0, 2000, 2300 }), ERR_OK);
-    top_merge_finish(&f->merge, 1);
+    top_merge_finish(&f->merge);
     assert_int_equal(f->merge.from_ms, 2000);
     assert_int_equal(f->merge.to_ms, 2000);
 }
@@ -184,34 +193,69 @@ static void answers_that_make_no_sense_are_refused(void **state)
     assert_int_equal(top_merge_add(&f->merge, 1, &response), ERR_CORRUPT);
 }
 
-/* What is kept grows with what is told. */
-static void a_thousand_of_each_shard_are_merged(void **state)
+/* A thousand places of each shard; shards tell ever higher counts, or ever lower ones. */
+static void says_many(struct fixture *f, uint32_t shard, bool rising)
 {
-    struct fixture *f = *state;
     Holdfast__Internal__V1__GetShardTopResponse response =
         HOLDFAST__INTERNAL__V1__GET_SHARD_TOP_RESPONSE__INIT;
     static Holdfast__V1__TopEntry entries[TOP_LIMIT_MAX], *list[TOP_LIMIT_MAX];
-    static char names[TOP_LIMIT_MAX][16];
+    static char names[TOP_LIMIT_MAX][130];
+    uint32_t shards = f->merge.shard_count;
 
     response.at_ms = response.pulled_ms = 1000;
     response.collection_number = 9;
     response.entries = list;
     response.n_entries = TOP_LIMIT_MAX;
-    for (uint32_t shard = 0; shard < SHARDS; shard++) {
-        for (uint32_t i = 0; i < TOP_LIMIT_MAX; i++) {
-            snprintf(names[i], sizeof names[i], "s%ut%u", shard, i);
-            holdfast__v1__top_entry__init(&entries[i]);
-            entries[i].target_id = names[i];
-            entries[i].count = SHARDS * (TOP_LIMIT_MAX - i) + shard;
-            list[i] = &entries[i];
-        }
-        assert_int_equal(top_merge_add(&f->merge, shard, &response), ERR_OK);
+    for (uint32_t i = 0; i < TOP_LIMIT_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "s%ut%0120u", shard, i);
+        holdfast__v1__top_entry__init(&entries[i]);
+        entries[i].target_id = names[i];
+        entries[i].count = (uint64_t)shards * (TOP_LIMIT_MAX - i) +
+                           (rising ? (uint64_t)shard * TOP_LIMIT_MAX * shards : shards - 1 - shard);
+        list[i] = &entries[i];
     }
-    top_merge_finish(&f->merge, TOP_LIMIT_MAX);
+    assert_int_equal(top_merge_add(&f->merge, shard, &response), ERR_OK);
+}
+
+static void a_thousand_of_each_shard_are_merged(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, SHARDS, TOP_LIMIT_MAX);
+    for (uint32_t shard = 0; shard < SHARDS; shard++)
+        says_many(f, shard, false);
+    top_merge_finish(&f->merge);
     assert_int_equal(f->merge.count, TOP_LIMIT_MAX);
     for (uint32_t i = 0; i < TOP_LIMIT_MAX; i++)
         assert_int_equal(f->merge.places[i].count, SHARDS * TOP_LIMIT_MAX + SHARDS - 1 - i);
-    assert_string_equal(f->merge.places[0].target, "s2t0");
+    assert_int_equal(strncmp(f->merge.places[0].target, "s0t", 3), 0);
+}
+
+static void assert_small(const struct fixture *f)
+{
+    size_t bytes =
+        f->arena.total_bytes + f->merge.texts[0].total_bytes + f->merge.texts[1].total_bytes;
+
+    assert_true(f->merge.count <= 2 * TOP_LIMIT_MAX);
+    assert_true(bytes < 1000000);
+}
+
+/* However many shards there are. */
+static void what_is_kept_does_not_grow_with_shards(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint32_t rising = 0; rising <= 1; rising++) {
+        begin(f, MANY_SHARDS, TOP_LIMIT_MAX);
+        for (uint32_t shard = 0; shard < MANY_SHARDS; shard++) {
+            says_many(f, shard, rising > 0);
+            assert_small(f);
+        }
+        top_merge_finish(&f->merge);
+        assert_int_equal(f->merge.count, TOP_LIMIT_MAX);
+        uint64_t highest = f->merge.places[0].count, lowest = f->merge.places[999].count;
+        assert_int_equal(highest - lowest, rising > 0 ? 999 * (uint64_t)MANY_SHARDS : 999);
+    }
 }
 
 int main(void)
@@ -226,6 +270,7 @@ int main(void)
         MERGE_TEST(a_shard_that_has_pulled_nothing_yet_is_waited_for),
         MERGE_TEST(answers_that_make_no_sense_are_refused),
         MERGE_TEST(a_thousand_of_each_shard_are_merged),
+        MERGE_TEST(what_is_kept_does_not_grow_with_shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -306,6 +306,7 @@ void caller_start(struct caller *caller, struct caller_call *call)
     call->at_members = method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE;
     call->turn = 0;
     retry_init(&call->retry, method->writes, call->deadline_ms);
+    call->retry.once = (method->traits & METHOD_SENT_ONCE) != 0;
     call->retry.any_member = call->at_members;
     if (call->at_members)
         call->retry.attempt_ms_max = MEMBER_ATTEMPT_MS;

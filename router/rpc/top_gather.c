@@ -115,6 +115,7 @@ static void gather_end(struct top_list *list)
     }
     list->gathering = false;
     list->next_shard = list->open = 0;
+    top_merge_deinit(&list->merge);
     arena_deinit(&list->arena);
     list->arena = (struct arena){ 0 };
 }
@@ -176,7 +177,7 @@ static void forget_others(struct top_list *list, uint64_t number)
 
 static void gather_succeed(struct top_list *list)
 {
-    top_merge_finish(&list->merge, list->limit);
+    top_merge_finish(&list->merge);
     keep(list);
     forget_others(list, list->known.number);
     gather_end(list);
@@ -288,7 +289,7 @@ static void gather_begin(struct top_list *list, const struct request *request)
     list->asker = request_asker(request);
     list->begun_ms = now_ms(list->tops);
     list->parts = arena_zalloc(&list->arena, shard_count * sizeof *list->parts);
-    top_merge_init(&list->merge, shard_count, &list->arena);
+    top_merge_init(&list->merge, shard_count, list->limit, &list->arena);
     ask_on(list);
 }
 

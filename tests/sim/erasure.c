@@ -8,7 +8,6 @@
 #include "node/core/favorite/erasure_row.h"
 #include "runtime/base/check.h"
 #include "tests/sim/favorite_model.h"
-#include "tests/sim/share.h"
 #include "tests/sim/workload.h"
 
 #define STATE(name) HOLDFAST__V1__ERASURE_STATE__ERASURE_STATE_##name
@@ -277,12 +276,11 @@ static struct erasure_row row_of(struct change *c)
     return row;
 }
 
-/* Purged: windows of rates begin again. */
+/* Purged: windows of rates begin again. Outcomes stay, and what counts them. */
 static void forget_rates(struct change *c, uint32_t player)
 {
     struct favorites_sim *favorites = favorites_of(c->sim);
 
-    share_forget(c, player);
     for (uint32_t i = 0; i < favorites->use_count; i++) {
         if (favorites->uses[i].shard == c->number && favorites->uses[i].player == player)
             favorites->uses[i].player = UINT32_MAX;

@@ -262,7 +262,9 @@ struct sim_call *router_call(struct sim *sim, const struct sim_call *wanted, str
     buf_append(&call->body, body.data, body.size);
     CHECK(request_shard(call->method, buf_slice(&call->body), sim->shard_count, &call->shard,
                         &refusal) == ERR_OK);
-    retry_init(&call->retry, method_find(wanted->method)->writes, deadline_ms);
+    const struct method_info *method = method_find(wanted->method);
+    retry_init(&call->retry, method->writes, deadline_ms);
+    call->retry.once = (method->traits & METHOD_SENT_ONCE) != 0;
     drive(sim, call, &(struct retry_event){ .type = RETRY_EVENT_START }, (struct slice){ 0 });
     return call;
 }

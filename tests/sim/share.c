@@ -97,13 +97,3 @@ bool share_refused(const struct change *c, const struct op_model *op)
         model_fail(c, "a full share tells another time to wait, ms", detail->retry_after_ms);
     return true;
 }
-
-void share_forget(const struct change *c, uint32_t player)
-{
-    struct favorites_sim *favorites = favorites_of(c->sim);
-
-    for (uint32_t i = 0; i < favorites->share_count; i++) {
-        if (favorites->shares[i].shard == c->number && favorites->shares[i].player == player)
-            favorites->shares[i].player = UINT32_MAX;
-    }
-}

@@ -11,7 +11,5 @@ void share_used(const struct change *c, const struct op_model *op);
 /* Whether the entry is refused for want of room; there must be none, and the caller is told until
  * when. */
 bool share_refused(const struct change *c, const struct op_model *op);
-/* A purge: the player's share is empty. */
-void share_forget(const struct change *c, uint32_t player);
 
 #endif

@@ -21,6 +21,9 @@
 #include "node/core/transaction/txn_part.h"
 #include "runtime/base/check.h"
 
+/* Before it a shard with consumers or metadata alone was taken for empty. */
+#define USE_APPLY_VERSION 10u
+
 struct applier *applier_new(uint32_t shard, const struct handler_table *handlers)
 {
     struct applier *applier = mem_zalloc(sizeof *applier);
@@ -132,39 +135,6 @@ err applier_restore(struct applier *applier, struct slice meta_row)
     applier->prune_next_ms = applier->meta.owner_ms + PRUNE_EVERY_MS;
     applier->sweep_next_ms = applier->meta.owner_ms + SWEEP_EVERY_MS;
     return ERR_OK;
-}
-
-/* What a refused or repeated application puts back. Policy and the expired set are changed only
- * right before ERR_OK, so they need no copy. */
-struct meta_counts {
-    uint64_t floor_ms, operation_count, key_count, operation_ms_max, session_count, outbox_open,
-        review_count, review_since_ms;
-};
-
-static struct meta_counts counts_take(const struct meta *meta)
-{
-    return (struct meta_counts){
-        .floor_ms = meta->floor_ms,
-        .operation_count = meta->operation_count,
-        .key_count = meta->key_count,
-        .operation_ms_max = meta->operation_ms_max,
-        .session_count = meta->session_count,
-        .outbox_open = meta->outbox_open,
-        .review_count = meta->review_count,
-        .review_since_ms = meta->review_since_ms,
-    };
-}
-
-static void counts_put(struct meta *meta, const struct meta_counts *counts)
-{
-    meta->floor_ms = counts->floor_ms;
-    meta->operation_count = counts->operation_count;
-    meta->key_count = counts->key_count;
-    meta->operation_ms_max = counts->operation_ms_max;
-    meta->session_count = counts->session_count;
-    meta->outbox_open = counts->outbox_open;
-    meta->review_count = counts->review_count;
-    meta->review_since_ms = counts->review_since_ms;
 }
 
 /* One operation while it is applied. */
@@ -510,7 +480,7 @@ static void stop_trying(struct step *step)
 static err evaluate(struct step *step)
 {
     struct applier *applier = step->applier;
-    struct meta_counts counts = counts_take(&applier->meta);
+    struct meta_counts counts = meta_counts_take(&applier->meta);
 
     err e = player_load(step);
     if (e != ERR_OK)
@@ -539,7 +509,7 @@ static err evaluate(struct step *step)
     }
     CHECK(e == ERR_NEED || e == ERR_CONFLICT || e == ERR_INVALID);
     state_rollback(applier->state);
-    counts_put(&applier->meta, &counts);
+    meta_counts_put(&applier->meta, &counts);
     step->outcome->channel = (struct channel_effect){ 0 };
     if (e == ERR_NEED)
         return e;
@@ -604,13 +574,24 @@ static bool refuse_held_back(struct step *step)
     return true;
 }
 
+/* What callers are told was written, no restore may pass over. What only operators may call is not
+ * theirs to lose. */
+static bool brings_rows(const struct step *step)
+{
+    const struct method_info *method = step->method;
+
+    if (method->route == METHOD_MUTATION || step->op.method == METHOD_CHANNEL_DELIVER)
+        return true;
+    return step->context.version >= USE_APPLY_VERSION && method->route == METHOD_SHARD_WRITE &&
+           (method->scopes & ~(unsigned)SCOPE_ADMIN) != 0;
+}
+
 /* True: the shard waits for the rows of a backup, and the entry has no effect. */
 static bool refuse_restoring(struct step *step)
 {
     struct shard_use *use = &step->applier->meta.use;
 
-    if (use->kind == USE_EMPTY &&
-        (step->method->route == METHOD_MUTATION || step->op.method == METHOD_CHANNEL_DELIVER))
+    if (use->kind == USE_EMPTY && brings_rows(step))
         use->kind = USE_SERVING;
     if (use->kind != USE_RESTORING || !restore_holds_back(step->op.method))
         return false;

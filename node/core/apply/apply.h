@@ -31,7 +31,9 @@
  * 10: a currency that is swept after a restore of etcd leaves a later one of its name alone; shards
  * keep the metadata of targets; the floor of op_ids passes operations that are PENDING, whose rows
  * are told below it; a restore brings the backup's floor; a shard keeps ranges of expired servers;
- * players have a share of its room for outcomes.
+ * players have a share of its room for outcomes; the erasure of a quarantined player waits;
+ * repairs count a bounded number of rows, and a trial of one changes nothing; a
+ * purge leaves the count of outcomes; a shard with consumers or metadata is in use.
  */
 #define APPLY_VERSION 10u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms
@@ -136,6 +138,9 @@ bool applier_session_held(struct applier *applier, struct slice entity, uint64_t
  * true; false when nothing is due. `*ret_next_ms` is when to ask again. Asked again only after
  * the entry made from it was applied. */
 bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *ret_next_ms);
+/* The same of what should not wait for the owner's next tick: sessions and reservations whose time
+ * is over. Erasures and upkeep, each of which may go on for long, keep the pace of ticks. */
+bool applier_due_at_once(struct applier *applier, uint64_t unix_ms, struct buf *out);
 
 /* Checkpoint: the meta row as of the applied index, to be written in the same batch. */
 void applier_meta_encode(const struct applier *applier, struct buf *out);

@@ -41,6 +41,8 @@ struct applier {
     uint64_t trim_next_ms;      /* When to look for events to remove; 0: at once. */
     uint32_t erasure_rows;      /* That one entry of an erasure deals with. */
     bool prune_in_vain;         /* The last PRUNE removed nothing, and was at its end. */
+    bool timer_last;            /* What was due last was a timer: upkeep comes first. */
+    bool pruned_last;           /* Of upkeep, PRUNE was last: TRIM comes first. */
     uint64_t keys_from_ms;      /* No `key:` id that is kept was decided earlier; 0: not known. */
 };
 

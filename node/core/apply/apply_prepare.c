@@ -214,6 +214,19 @@ static struct state *state_of_now(const struct applier *applier)
     return all ? applier->state : NULL;
 }
 
+/* What the request names is gone. If an outcome may stand under its op_id, apply looks: a
+ * repetition of what was carried out gets its answer. */
+static bool may_repeat(const struct preparation *p)
+{
+    struct slice unused;
+    struct row_key key;
+
+    if (p->refusal->code != CODE(NOT_FOUND) || p->op.id.text.size == 0)
+        return false;
+    row_key_operation(&key, p->op.entity, &p->op.id);
+    return state_find(p->applier->state, row_key_slice(&key), &unused) != STATE_ABSENT;
+}
+
 static err prepare_request(struct preparation *p, const struct method_info *method,
                            struct slice request)
 {
@@ -237,7 +250,11 @@ static err prepare_request(struct preparation *p, const struct method_info *meth
         .shard_count = p->applier->shard_count,
         .state = state_of_now(p->applier),
     };
-    return p->handler->check != NULL ? p->handler->check(&context, p->request) : ERR_OK;
+    e = p->handler->check != NULL ? p->handler->check(&context, p->request) : ERR_OK;
+    if (e == ERR_OK || !may_repeat(p))
+        return e;
+    *p->refusal = (struct refusal){ 0 };
+    return ERR_OK;
 }
 
 err applier_prepare(struct applier *applier, uint32_t method, struct slice request,

@@ -149,32 +149,37 @@ static bool erasure_due(struct applier *applier, const struct player *player, ui
     return true;
 }
 
-/* The earliest timer, if it is due; *next_ms follows it otherwise. */
-static bool timer_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *next_ms)
+static bool timer_entry(struct applier *applier, const struct timer_row *timer, struct buf *out)
 {
-    struct timer_row timer = { 0 };
     Holdfast__Internal__V1__SessionDueRequest due =
         HOLDFAST__INTERNAL__V1__SESSION_DUE_REQUEST__INIT;
-
-    if (!timers_first(applier->state, &applier->damage, &timer))
-        return false;
-    if (timer.due_ms > unix_ms) {
-        if (timer.due_ms < *next_ms)
-            *next_ms = timer.due_ms;
-        return false;
-    }
     struct player player;
-    player_init(&player, timer.entity);
-    if (timer.reservation_seq >= ERASURE_TIMER_SEQ)
-        return erasure_due(applier, &player, timer.reservation_seq - ERASURE_TIMER_SEQ, out);
-    if (timer.reservation_seq > 0) {
-        reservation_due(applier, &player, timer.reservation_seq, out);
+
+    player_init(&player, timer->entity);
+    if (timer_is_of_erasure(timer))
+        return erasure_due(applier, &player, timer->reservation_seq - ERASURE_TIMER_SEQ, out);
+    if (timer->reservation_seq > 0) {
+        reservation_due(applier, &player, timer->reservation_seq, out);
         return true;
     }
     due.player_id = arena_text(&applier->scratch, player_id(&player));
-    due.fence = timer.fence;
-    owner_op_encode(METHOD_SESSION_DUE, timer.entity, &due.base, out);
+    due.fence = timer->fence;
+    owner_op_encode(METHOD_SESSION_DUE, timer->entity, &due.base, out);
     return true;
+}
+
+/* The next timer, if it is due; *next_ms follows it otherwise. */
+static bool timer_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *next_ms)
+{
+    struct timer_row timer = { 0 };
+
+    if (!timers_first(applier->state, unix_ms, &applier->damage, &timer))
+        return false;
+    if (timer.due_ms <= unix_ms)
+        return timer_entry(applier, &timer, out);
+    if (timer.due_ms < *next_ms)
+        *next_ms = timer.due_ms;
+    return false;
 }
 
 static bool take_operation_ms(void *context, struct slice key, struct slice value)
@@ -307,14 +312,44 @@ static bool trim_due(struct applier *applier, uint64_t unix_ms, struct buf *out)
     return true;
 }
 
+static bool upkeep_due(struct applier *applier, uint64_t unix_ms, struct buf *out)
+{
+    bool trims_first = applier->pruned_last;
+
+    applier->pruned_last = false;
+    if (trims_first && trim_due(applier, unix_ms, out))
+        return true;
+    applier->pruned_last = prune_due(applier, unix_ms, out);
+    return applier->pruned_last || (!trims_first && trim_due(applier, unix_ms, out));
+}
+
+/* Timers and upkeep take turns: none of them waits until the others have nothing to do. */
 bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *ret_next_ms)
 {
+    bool upkeep_first = applier->timer_last;
+
     arena_reset(&applier->scratch);
     *ret_next_ms = unix_ms + DUE_ASK_MS;
+    applier->timer_last = false;
     if (applier->meta.use.kind == USE_RESTORING)
         return false;
-    return timer_due(applier, unix_ms, out, ret_next_ms) || prune_due(applier, unix_ms, out) ||
-           trim_due(applier, unix_ms, out);
+    if (upkeep_first && upkeep_due(applier, unix_ms, out))
+        return true;
+    applier->timer_last = timer_due(applier, unix_ms, out, ret_next_ms);
+    return applier->timer_last || (!upkeep_first && upkeep_due(applier, unix_ms, out));
+}
+
+bool applier_due_at_once(struct applier *applier, uint64_t unix_ms, struct buf *out)
+{
+    struct timer_row timer = { 0 };
+
+    arena_reset(&applier->scratch);
+    if (applier->meta.use.kind == USE_RESTORING ||
+        !timers_first(applier->state, unix_ms, &applier->damage, &timer))
+        return false;
+    if (timer.due_ms > unix_ms || timer_is_of_erasure(&timer))
+        return false;
+    return timer_entry(applier, &timer, out);
 }
 
 void applier_note_damage(struct applier *applier, struct slice entity, const char *reason)

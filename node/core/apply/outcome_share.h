@@ -16,8 +16,6 @@
 #include "node/core/definition/player_rate.h"
 
 #define SHARE_APPLY_VERSION 10u
-/* No collection or counter has this number. */
-#define OUTCOME_SHARE_SUBJECT 0u
 /* Of the shard's `operations_max`, ... */
 #define OUTCOME_SHARE_PART 200u
 /* ... and no less. */

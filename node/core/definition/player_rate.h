@@ -27,6 +27,10 @@ struct rate_subject {
     uint32_t default_limit, default_period_ms;
 };
 
+/* In place of a subject's number, of the row that counts what is kept of a player's calls
+ * (outcome_share.h): no collection or counter has it, and no key of the player's rates is lower. */
+#define OUTCOME_SHARE_SUBJECT 0u
+
 /* Of as many rules, and what holds besides those that flag. */
 #define RATE_USES_MAX (RATE_RULES_MAX + 1u)
 

@@ -10,10 +10,14 @@
 
 #include "node/core/favorite/erasure_row.h"
 
-#define ERASURE_GRACE_MS_DEFAULT 604800000ll /* 7 days. */
-#define ERASURE_GRACE_MS_MAX     2592000000ll
-#define ERASURE_STEP_ROWS_MAX    256u
-#define ERASURE_PACE_MS          10u /* Between two steps. */
+/* The erasure of a player that is quarantined waits; its undo does not. */
+#define ERASURE_WAITS_APPLY_VERSION 10u
+/* Before it a purge forgot how many outcomes are kept of the player's calls. */
+#define ERASURE_LEAVES_SHARE_APPLY_VERSION 10u
+#define ERASURE_GRACE_MS_DEFAULT           604800000ll /* 7 days. */
+#define ERASURE_GRACE_MS_MAX               2592000000ll
+#define ERASURE_STEP_ROWS_MAX              256u
+#define ERASURE_PACE_MS                    10u /* Between two steps. */
 
 /* Before the log: UNAVAILABLE, ERR_INVALID, while the shard applies an earlier version. */
 NODISCARD err erasure_check_version(struct check_context *context);
@@ -27,7 +31,7 @@ NODISCARD err erasure_begin(struct apply_context *context, int64_t grace_ms,
 /* NOT_FOUND: the player is not erased, or its purge has begun. */
 NODISCARD err erasure_undo(struct apply_context *context, struct erasure_row *ret_row);
 /* The next step of the erasure of that number, at most `rows_max` edges and additions. Does nothing
- * where none is due. */
+ * where none is due, or while that player is quarantined. */
 NODISCARD err erasure_step(struct apply_context *context, uint64_t number, uint32_t rows_max);
 /* How far the player was erased cannot be read: it is erased again, with the default grace. */
 void erasure_begin_again(struct apply_context *context);

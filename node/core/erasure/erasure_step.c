@@ -1,6 +1,7 @@
 /* One step of an erasure: a page of the player's edges, or of its additions. */
 #include "node/core/codec/arena_proto.h"
 #include "node/core/counter/addition_count.h"
+#include "node/core/definition/player_rate.h"
 #include "node/core/erasure/erasure.h"
 #include "node/core/erasure/erasure_internal.h"
 #include "node/core/favorite/edge.h"
@@ -146,14 +147,17 @@ static err walk(struct apply_context *context, struct erasure_row *row, uint32_t
     return ERR_OK;
 }
 
-/* How often the player changed edges lately: the last rows to go. */
+/* How often the player changed edges lately: the last rows to go. What counts outcomes stays as
+ * they do: without it the player would fill its share of the shard's room again. */
 static err rates_remove(struct apply_context *context, uint32_t rows_max, bool *ret_more)
 {
-    struct row_key prefix;
+    struct row_key prefix, share = { 0 };
     struct page page;
 
     row_key_entity_prefix(&prefix, TABLE_RATE, context->op->entity);
-    err e = page_read(context, &prefix, (struct slice){ 0 }, rows_max, &page);
+    if (context->version >= ERASURE_LEAVES_SHARE_APPLY_VERSION)
+        row_key_rate(&share, context->op->entity, OUTCOME_SHARE_SUBJECT);
+    err e = page_read(context, &prefix, row_key_slice(&share), rows_max, &page);
     for (uint32_t i = 0; e == ERR_OK && i < page.count; i++)
         state_delete(context->state, page.keys[i]);
     *ret_more = page.count == rows_max;
@@ -198,8 +202,18 @@ static err step(struct apply_context *context, struct erasure_row *row, uint32_t
     return ERR_OK;
 }
 
+/* It waits until a person has released the player, which sets its timer again. An undo goes on: no
+ * edge can be repaired before its end. */
+static bool is_held_back(const struct apply_context *context, const struct erasure_row *row)
+{
+    return context->version >= ERASURE_WAITS_APPLY_VERSION &&
+           row->state != ERASURE_STATE(RESTORING) &&
+           meta_find_quarantined(context->meta, player_id(context->player)) != NULL;
+}
+
 err erasure_step(struct apply_context *context, uint64_t number, uint32_t rows_max)
 {
+    const struct timer_row own = { .reservation_seq = ERASURE_TIMER_SEQ | number };
     struct erasure_row row;
 
     err e = erasure_load(context, &row);
@@ -207,9 +221,12 @@ err erasure_step(struct apply_context *context, uint64_t number, uint32_t rows_m
         return e;
     uint64_t due_before_ms = row.due_ms;
     if (row.number != number || due_before_ms == 0 || due_before_ms > context->owner_ms) {
-        const struct timer_row wrong = { .reservation_seq = ERASURE_TIMER_SEQ | number };
-        if (timers_forget(context, context->op->entity, &wrong) > 0)
+        if (timers_forget(context, context->op->entity, &own) > 0)
             damage_note(context->damage, context->op->entity, ERASURE_DAMAGE);
+        return ERR_OK;
+    }
+    if (is_held_back(context, &row)) {
+        (void)timers_forget(context, context->op->entity, &own);
         return ERR_OK;
     }
     if (rows_max == 0 || rows_max > ERASURE_STEP_ROWS_MAX)

@@ -358,9 +358,36 @@ err edge_accept(struct favorite_edge *e)
 
 /* ---- erasures ---- */
 
-/* What its own row says is so; where that cannot be read it stands as the list has it, and is
- * flagged if it stands with its target so. *ret_with_target: it stands there. ERR_NEED. */
-static err erased_find(struct favorite_edge *e, bool *ret_with_target)
+/* Before it an edge whose own row could not be read was forgotten with its place at its target. */
+#define ERASED_ROW_APPLY_VERSION 10u
+
+struct erased_edge {
+    bool with_target; /* It stands there. */
+    bool known;       /* Its own row cannot be read, and all of it is known from there. */
+};
+
+/* Its `ver` as the player's list has it; 1, the lowest that there is, where that cannot be read.
+ * ERR_NEED. */
+static err listed_ver(const struct favorite_edge *e, uint64_t *ret_ver)
+{
+    struct favorite_key unused;
+    struct slice value = { 0 };
+    struct row_key key;
+
+    *ret_ver = 1;
+    listed_key(e, &key);
+    enum state_found found = row_find(e->context->state, &key, e->context->need, &value);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found == STATE_PRESENT &&
+        favored_row_decode(row_key_slice(&key), value, &unused, ret_ver) != ERR_OK)
+        *ret_ver = 1;
+    return ERR_OK;
+}
+
+/* What its own row says is so; where that cannot be read the edge is as it stands with its target,
+ * else as the list has it. ERR_NEED. */
+static err erased_find(struct favorite_edge *e, struct erased_edge *ret_found)
 {
     struct favorite_row with_target;
     struct favorite_key unused;
@@ -372,14 +399,19 @@ static err erased_find(struct favorite_edge *e, bool *ret_with_target)
     enum state_found found = row_find(e->context->state, &key, e->context->need, &value);
     if (edge_find(e) != ERR_OK || found == STATE_MISSING)
         return ERR_NEED;
-    *ret_with_target = found == STATE_PRESENT;
+    *ret_found = (struct erased_edge){ .with_target = found == STATE_PRESENT };
     if (e->row_read == ERR_OK)
         return ERR_OK;
     e->row = (struct favorite_row){ .favorited = true, .ver = 1, .at_ms = e->key.at_ms };
-    if (found == STATE_PRESENT &&
-        favorer_row_read(row_key_slice(&key), value, &unused, &with_target) == ERR_OK)
-        e->row.flag = with_target.flag;
-    return ERR_OK;
+    if (found != STATE_PRESENT ||
+        favorer_row_read(row_key_slice(&key), value, &unused, &with_target) != ERR_OK)
+        return ERR_OK;
+    e->row.flag = with_target.flag;
+    if (e->context->version < ERASED_ROW_APPLY_VERSION)
+        return ERR_OK;
+    e->row = with_target;
+    ret_found->known = true;
+    return listed_ver(e, &e->row.ver);
 }
 
 static bool is_listed(const struct favorite_edge *e)
@@ -412,21 +444,23 @@ static err count_erased(struct favorite_edge *e, bool rises)
 
 err edge_withdraw(struct favorite_edge *e)
 {
-    bool with_target;
-    err error = erased_find(e, &with_target);
+    struct erased_edge found;
+    err error = erased_find(e, &found);
 
-    if (error != ERR_OK || !is_listed(e) || !with_target)
+    if (error != ERR_OK || !is_listed(e) || !found.with_target)
         return error;
+    if (found.known)
+        edge_store(e); /* With its target it stands no more: an undo and a purge read it here. */
     favorer_change(e, false);
     return favorite_edge_counts(&e->row) ? count_erased(e, false) : ERR_OK;
 }
 
 err edge_put_back(struct favorite_edge *e)
 {
-    bool with_target;
-    err error = erased_find(e, &with_target);
+    struct erased_edge found;
+    err error = erased_find(e, &found);
 
-    if (error != ERR_OK || !is_listed(e) || with_target)
+    if (error != ERR_OK || !is_listed(e) || found.with_target)
         return error;
     favorer_change(e, true);
     return favorite_edge_counts(&e->row) ? count_erased(e, true) : ERR_OK;

@@ -517,3 +517,29 @@ const struct currency *policy_find_currency(const struct policy *policy, struct 
     }
     return NULL;
 }
+
+struct meta_counts meta_counts_take(const struct meta *meta)
+{
+    return (struct meta_counts){
+        .floor_ms = meta->floor_ms,
+        .operation_count = meta->operation_count,
+        .key_count = meta->key_count,
+        .operation_ms_max = meta->operation_ms_max,
+        .session_count = meta->session_count,
+        .outbox_open = meta->outbox_open,
+        .review_count = meta->review_count,
+        .review_since_ms = meta->review_since_ms,
+    };
+}
+
+void meta_counts_put(struct meta *meta, const struct meta_counts *counts)
+{
+    meta->floor_ms = counts->floor_ms;
+    meta->operation_count = counts->operation_count;
+    meta->key_count = counts->key_count;
+    meta->operation_ms_max = counts->operation_ms_max;
+    meta->session_count = counts->session_count;
+    meta->outbox_open = counts->outbox_open;
+    meta->review_count = counts->review_count;
+    meta->review_since_ms = counts->review_since_ms;
+}

@@ -114,6 +114,15 @@ void meta_encode(const struct meta *meta, struct buf *out);
 NODISCARD err meta_decode(struct slice bytes, struct meta *meta);
 /* CHECKs that its lists are in order and within their limits. For tests: it walks all of them. */
 void meta_check(const struct meta *meta);
+/* The counts that an operation changes as it goes. One that is refused, or tried alone, puts back
+ * what they were. Policy, quarantine and the expired set change only where it cannot be refused any
+ * more. */
+struct meta_counts {
+    uint64_t floor_ms, operation_count, key_count, operation_ms_max, session_count, outbox_open,
+        review_count, review_since_ms;
+};
+struct meta_counts meta_counts_take(const struct meta *meta);
+void meta_counts_put(struct meta *meta, const struct meta_counts *counts);
 bool meta_is_expired(const struct meta *meta, struct incarnation incarnation);
 /* NULL: not quarantined. */
 const struct quarantined *meta_find_quarantined(const struct meta *meta, struct slice player);

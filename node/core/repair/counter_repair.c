@@ -2,8 +2,6 @@
 
 #include "node/core/favorite/favorite.h"
 
-#define COUNT_PAGE 1000u
-
 /* With the player's row goes one of its targets. */
 static err drop_added(struct apply_context *context, struct slice key,
                       const struct favorite_key *of, struct edge_repair *repair)
@@ -52,9 +50,7 @@ err counter_repair(struct apply_context *context, struct slice key, struct edge_
 
 /* ---- sums ---- */
 struct summing {
-    struct arena *arena;
     uint64_t count, sum;
-    struct slice last;
     bool unreadable;
 };
 
@@ -63,52 +59,43 @@ static bool take_row(void *user, struct slice key, struct slice value)
     struct summing *summing = user;
     struct added_row row = { 0 };
 
+    (void)key;
     summing->unreadable |= added_row_decode(value, &row) != ERR_OK;
     summing->sum += (uint64_t)row.value;
     summing->count++;
-    summing->last = arena_copy(summing->arena, key);
     return true;
 }
 
-static err sum_rows(struct apply_context *context, const struct row_key *prefix,
-                    struct summing *summing)
+static err sum_rows(struct apply_context *context, const struct row_key *prefix, uint32_t rows_max,
+                    struct summing *ret_summing)
 {
-    uint64_t before;
+    const struct state_range range = { .prefix = row_key_slice(prefix), .limit = rows_max + 1 };
 
-    *summing = (struct summing){ .arena = context->arena };
-    do {
-        const struct state_range range = {
-            .prefix = row_key_slice(prefix),
-            .after = summing->last,
-            .limit = COUNT_PAGE,
-        };
-        before = summing->count;
-        err e = state_range_visit(context->state, &range, context->need, take_row, summing);
-        if (e != ERR_OK)
-            return e;
-    } while (summing->count == before + COUNT_PAGE);
-    return ERR_OK;
+    *ret_summing = (struct summing){ 0 };
+    err e = state_range_visit(context->state, &range, context->need, take_row, ret_summing);
+    return e == ERR_OK && ret_summing->count > rows_max ? ERR_TOO_LARGE : e;
 }
 
 err counter_count_targets(struct apply_context *context, const struct favorite_key *of,
-                          uint64_t *ret_count)
+                          uint32_t rows_max, uint64_t *ret_count)
 {
     struct summing summing;
     struct row_key prefix;
 
     row_key_added_prefix(&prefix, of->entity, of->collection);
-    err e = sum_rows(context, &prefix, &summing);
+    err e = sum_rows(context, &prefix, rows_max, &summing);
     *ret_count = summing.count;
     return e;
 }
 
-err counter_sum_up(struct apply_context *context, const struct favorite_key *of, uint64_t *ret_sum)
+err counter_sum_up(struct apply_context *context, const struct favorite_key *of, uint32_t rows_max,
+                   uint64_t *ret_sum)
 {
     struct summing summing;
     struct row_key prefix;
 
     row_key_adder_prefix(&prefix, of->collection, of->target);
-    err e = sum_rows(context, &prefix, &summing);
+    err e = sum_rows(context, &prefix, rows_max, &summing);
     *ret_sum = summing.sum;
     return e == ERR_OK && summing.unreadable ? ERR_CORRUPT : e;
 }

@@ -14,11 +14,13 @@
 NODISCARD err counter_repair(struct apply_context *context, struct slice key,
                              struct edge_repair *ret_repair);
 
-/* To how many targets a player added, by their rows, whether or not these can be read. ERR_NEED. */
+/* To how many targets a player added, by their rows, whether or not these can be read. ERR_NEED.
+ * ERR_TOO_LARGE: to more than `rows_max`. */
 NODISCARD err counter_count_targets(struct apply_context *context, const struct favorite_key *of,
-                                    uint64_t *ret_count);
-/* What players added to a target. ERR_NEED. ERR_CORRUPT: a row of these cannot be read. */
+                                    uint32_t rows_max, uint64_t *ret_count);
+/* What players added to a target. ERR_NEED. ERR_TOO_LARGE: more than `rows_max` did. ERR_CORRUPT: a
+ * row of these cannot be read. */
 NODISCARD err counter_sum_up(struct apply_context *context, const struct favorite_key *of,
-                             uint64_t *ret_sum);
+                             uint32_t rows_max, uint64_t *ret_sum);
 
 #endif

@@ -11,6 +11,18 @@ struct edge_repair {
     const char *wants; /* Set, and nothing was changed: what it takes. */
 };
 
+#define REPAIR_ROWS_MAX 64u /* Rows of one RepairPlayer. */
+
+/* What a repair counts is loaded at once and counted within one entry: no more rows of one target
+ * or of one player than this, as far as the version of apply bounds them. */
+#define REPAIR_BOUNDED_APPLY_VERSION 10u
+#define REPAIR_TARGET_ROWS_MAX       4096u
+#define REPAIR_PLAYER_ROWS_MAX       16384u
+static inline uint32_t repair_rows_max(const struct apply_context *context, uint32_t rows_max)
+{
+    return context->version >= REPAIR_BOUNDED_APPLY_VERSION ? rows_max : UINT32_MAX - 1;
+}
+
 /* Before it a repair dropped what an erased player would have needed to come back. */
 #define REPAIR_ERASED_APPLY_VERSION 10u
 /*

@@ -3,7 +3,15 @@
 #include "node/core/repair/counter_repair.h"
 #include "runtime/base/check.h"
 
-#define COUNT_PAGE 1000u
+#define TOO_MANY_FOR_TARGET                                                                        \
+    "a target with at most 4096 rows of edges, or of what players added: of others "               \
+    "`holdfast rebuild counters --target` makes the row again"
+#define TOO_MANY_FOR_PLAYER                                                                        \
+    "a player with at most 16384 edges or targets: release and erase the player, "                 \
+    "whose purge removes the row"
+
+/* Before it a repair did not say since when the first edge waits. */
+#define REVIEW_SINCE_APPLY_VERSION 10u
 
 /* One row that is made again. */
 struct making {
@@ -11,6 +19,7 @@ struct making {
     struct slice key;
     struct favorite_key edge;
     struct edge_repair *repair;
+    uint64_t flagged; /* Edges, as they are counted. */
 };
 
 static err drop(struct making *m)
@@ -141,6 +150,16 @@ static err make_favorer(struct making *m)
     return put(m);
 }
 
+/* It waits no more, and may have been the first. ERR_NEED. */
+static err drop_review(struct making *m)
+{
+    damage_count_down(m->context->damage, &m->context->meta->review_count, 1);
+    err e = drop(m);
+    if (e != ERR_OK || m->context->version < REVIEW_SINCE_APPLY_VERSION)
+        return e;
+    return review_since_renew(m->context, REPAIR_ROWS_MAX);
+}
+
 /* An edge that waits has its row here. Whether one that cannot be read was counted is not known:
  * only one that is made again is. */
 static err make_review(struct making *m)
@@ -155,28 +174,29 @@ static err make_review(struct making *m)
         return ERR_OK;
     }
     if (!row.favorited || favorite_edge_counts(&row) || row.flagged_at_ms != m->edge.at_ms) {
-        damage_count_down(m->context->damage, &m->context->meta->review_count, 1);
-        return drop(m);
+        return drop_review(m);
     }
     review_row_encode(&row, fresh(m));
     return put(m);
 }
 
+/* ---- counts ---- */
 struct counting {
-    struct arena *arena;
-    uint64_t looked, count;
-    struct slice last;
-    struct hours *hours; /* In which they were made: of rows of TABLE_FAVORER. NULL: not asked. */
+    uint64_t count, looked;
+    struct hours *hours;   /* In which they were made: of rows of TABLE_FAVORER. NULL: not asked. */
+    struct arena *arena;   /* Of `targets`. */
+    struct slice *targets; /* Of rows of TABLE_FAVORED. NULL: not asked. */
 };
 
 static bool count_row(void *user, struct slice key, struct slice value)
 {
     struct counting *counting = user;
-    struct favorite_key edge;
+    struct favorite_key edge = { 0 };
     struct favorite_row row;
 
+    if (counting->targets != NULL && favorite_key_parse(key, &edge) == ERR_OK)
+        counting->targets[counting->looked] = arena_copy(counting->arena, edge.target);
     counting->looked++;
-    counting->last = arena_copy(counting->arena, key);
     if (counting->hours != NULL && favorer_row_read(key, value, &edge, &row) == ERR_OK) {
         if (!favorite_edge_counts(&row))
             return true;
@@ -186,94 +206,105 @@ static bool count_row(void *user, struct slice key, struct slice value)
     return true;
 }
 
+/* ERR_NEED. ERR_TOO_LARGE: there are more than `rows_max`. */
 static err count_rows(struct apply_context *context, const struct row_key *prefix,
-                      struct hours *hours, uint64_t *ret_count)
+                      uint32_t rows_max, struct counting *counting)
 {
-    struct counting counting = { .arena = context->arena, .hours = hours };
-    uint64_t before;
+    const struct state_range range = { .prefix = row_key_slice(prefix), .limit = rows_max + 1 };
 
-    do {
-        const struct state_range range = {
-            .prefix = row_key_slice(prefix),
-            .after = counting.last,
-            .limit = COUNT_PAGE,
-        };
-        before = counting.looked;
-        err e = state_range_visit(context->state, &range, context->need, count_row, &counting);
-        if (e != ERR_OK)
-            return e;
-    } while (counting.looked == before + COUNT_PAGE);
-    *ret_count = counting.count;
-    return ERR_OK;
+    err e = state_range_visit(context->state, &range, context->need, count_row, counting);
+    return e == ERR_OK && counting->looked > rows_max ? ERR_TOO_LARGE : e;
 }
 
-struct flagged {
-    struct making *making;
-    uint64_t looked, count;
-    struct slice last;
-};
+/* Missing rows come first, all at once; then what cannot be counted. */
+static err both(err one, err other)
+{
+    if (one == ERR_NEED || other == ERR_NEED)
+        return ERR_NEED;
+    return one != ERR_OK ? one : other;
+}
 
 static bool count_review(void *user, struct slice key, struct slice value)
 {
-    struct flagged *flagged = user;
-    const struct favorite_key *own = &flagged->making->edge;
+    struct making *m = user;
     struct favorite_key edge;
 
     (void)value;
-    flagged->looked++;
-    flagged->last = arena_copy(flagged->making->context->arena, key);
-    flagged->count += review_key_parse(key, &edge) == ERR_OK &&
-                      edge.collection == own->collection && slice_equal(edge.entity, own->entity);
+    m->flagged += review_key_parse(key, &edge) == ERR_OK && edge.collection == m->edge.collection &&
+                  slice_equal(edge.entity, m->edge.entity);
     return true;
 }
 
-/* Of all that wait in the shard, those of the player. */
-static err count_flagged(struct making *m, uint64_t *ret_count)
+/* Of all that wait in the shard, those of the player: so earlier versions of apply count. */
+static err count_reviews(struct making *m)
 {
     const uint8_t letter = TABLE_REVIEW;
-    struct flagged flagged = { .making = m };
-    uint64_t before;
+    const struct state_range range = { .prefix = { &letter, 1 }, .limit = UINT32_MAX };
 
-    do {
-        const struct state_range range = {
-            .prefix = { &letter, 1 },
-            .after = flagged.last,
-            .limit = COUNT_PAGE,
-        };
-        before = flagged.looked;
-        err e =
-            state_range_visit(m->context->state, &range, m->context->need, count_review, &flagged);
-        if (e != ERR_OK)
-            return e;
-    } while (flagged.looked == before + COUNT_PAGE);
-    *ret_count = flagged.count;
-    return ERR_OK;
+    m->flagged = 0;
+    return state_range_visit(m->context->state, &range, m->context->need, count_review, m);
+}
+
+/* Of the player's edges, those that are flagged. One that cannot be read is not counted. */
+static err count_flagged(struct making *m, const struct counting *edges)
+{
+    struct favorite_key edge = m->edge;
+    struct favorite_row row;
+    err result = ERR_OK;
+
+    m->flagged = 0;
+    for (uint64_t i = 0; i < edges->looked; i++) {
+        edge.target = edges->targets[i];
+        err e = favorite_find(m->context->state, &edge, m->context->need, &row);
+        if (e == ERR_NEED)
+            result = e;
+        m->flagged += e == ERR_OK && row.favorited && !favorite_edge_counts(&row);
+    }
+    return result;
+}
+
+/* How many edges of the player stand, and are flagged. */
+static err count_edges(struct making *m, uint32_t rows_max, uint64_t *ret_count)
+{
+    bool by_edges = m->context->version >= REPAIR_BOUNDED_APPLY_VERSION;
+    struct counting edges = { .arena = m->context->arena };
+    struct row_key prefix;
+
+    if (by_edges)
+        edges.targets = arena_zalloc(edges.arena, (rows_max + 1) * sizeof *edges.targets);
+    row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_EDGES);
+    err e = count_rows(m->context, &prefix, rows_max, &edges);
+    *ret_count = edges.count;
+    if (!by_edges)
+        return both(e, count_reviews(m));
+    return e == ERR_OK ? count_flagged(m, &edges) : e;
 }
 
 static err count_own(struct making *m)
 {
+    uint32_t rows_max = repair_rows_max(m->context, REPAIR_PLAYER_ROWS_MAX);
+    struct counting gone = { 0 };
     struct row_key prefix;
-    uint64_t edges, gone, targets, flagged;
+    uint64_t edges, targets;
 
-    row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_EDGES);
-    err e = count_rows(m->context, &prefix, NULL, &edges);
     row_key_favored_prefix(&prefix, m->edge.entity, m->edge.collection, FAVORED_GONE);
-    if (e == ERR_OK)
-        e = count_rows(m->context, &prefix, NULL, &gone);
-    if (e == ERR_OK)
-        e = counter_count_targets(m->context, &m->edge, &targets);
-    if (e == ERR_OK)
-        e = count_flagged(m, &flagged);
+    err e = count_rows(m->context, &prefix, rows_max, &gone);
+    e = both(e, counter_count_targets(m->context, &m->edge, rows_max, &targets));
+    e = both(e, count_edges(m, rows_max, &edges));
+    if (e == ERR_TOO_LARGE) {
+        m->repair->wants = TOO_MANY_FOR_PLAYER;
+        return ERR_OK;
+    }
     if (e != ERR_OK)
         return e;
     /* The number is a collection's or a counter's: of the other kind there is none. */
     const struct favorites_row own = {
         .edges = (uint32_t)(edges + targets),
-        .gone = (uint32_t)gone,
-        .flagged = (uint32_t)(flagged < edges ? flagged : edges),
+        .gone = (uint32_t)gone.count,
+        .flagged = (uint32_t)(m->flagged < edges ? m->flagged : edges),
     };
 
-    m->repair->dropped = own.edges == 0 && gone == 0;
+    m->repair->dropped = own.edges == 0 && own.gone == 0;
     favorites_store(m->context, &m->edge, &own);
     return ERR_OK;
 }
@@ -282,21 +313,24 @@ static err count_own(struct making *m)
  * has none. */
 static err count_partial(struct making *m)
 {
+    uint32_t rows_max = repair_rows_max(m->context, REPAIR_TARGET_ROWS_MAX);
     struct partial_row row = { 0 };
+    struct counting edges = { .hours = &row.hours };
     struct row_key prefix;
     uint64_t sum = 0;
 
     row_key_favorer_prefix(&prefix, m->edge.collection, m->edge.target);
-    err e = count_rows(m->context, &prefix, &row.hours, &row.count);
-    if (e == ERR_OK)
-        e = counter_sum_up(m->context, &m->edge, &sum);
-    if (e == ERR_CORRUPT) {
+    err e = count_rows(m->context, &prefix, rows_max, &edges);
+    e = both(e, counter_sum_up(m->context, &m->edge, rows_max, &sum));
+    if (e == ERR_CORRUPT)
         m->repair->wants = "a target whose rows of table Q can be read: RepairRow mends those";
+    else if (e == ERR_TOO_LARGE)
+        m->repair->wants = TOO_MANY_FOR_TARGET;
+    if (m->repair->wants != NULL)
         return ERR_OK;
-    }
     if (e != ERR_OK)
         return e;
-    row.count += sum;
+    row.count = edges.count + sum;
     if (m->context->version < TOP_APPLY_VERSION)
         row.hours = (struct hours){ 0 };
     m->repair->dropped = row.count == 0;
@@ -311,7 +345,7 @@ err favorite_repair(struct apply_context *context, struct slice key, struct edge
     if (key.data[0] == TABLE_REVIEW && review_key_parse(key, &m.edge) == ERR_OK)
         return make_review(&m);
     if (key.data[0] == TABLE_REVIEW)
-        damage_count_down(context->damage, &context->meta->review_count, 1);
+        return drop_review(&m);
     if (favorite_key_parse(key, &m.edge) != ERR_OK)
         return drop(&m);
     switch ((int)key.data[0]) {

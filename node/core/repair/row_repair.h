@@ -10,7 +10,6 @@
 #include "node/core/handler/handler.h"
 #include "node/core/rows/rows.h"
 
-#define REPAIR_ROWS_MAX       64u
 #define REPAIR_ROW_BYTES_TOLD 4096u
 
 /* Keys in hex digits, lower case. ERR_INVALID: not that, or too long. */

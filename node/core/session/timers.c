@@ -3,8 +3,11 @@
 #include "node/core/session/session_apply.h"
 
 #define TIMERS_LOOKED_AT_MAX 256u
+/* Of erasures that are due, for one that is not of an erasure. */
+#define TIMERS_DUE_LOOKED_AT_MAX 1024u
 
 struct search {
+    uint64_t unix_ms;
     struct damage *damage;
     struct timer_row *timer;
     bool found;
@@ -13,17 +16,25 @@ struct search {
 static bool take_first(void *context, struct slice key, struct slice value)
 {
     struct search *search = context;
+    struct timer_row timer;
 
-    search->found = timer_row_decode(key, value, search->timer) == ERR_OK;
-    if (!search->found)
+    if (timer_row_decode(key, value, &timer) != ERR_OK) {
         damage_note(search->damage, (struct slice){ 0 }, TIMER_DAMAGE);
-    return !search->found;
+        return true;
+    }
+    bool erases = timer_is_of_erasure(&timer) && timer.due_ms <= search->unix_ms;
+    if (search->found && (erases || timer.due_ms > search->unix_ms))
+        return erases;
+    *search->timer = timer;
+    search->found = true;
+    return erases;
 }
 
-bool timers_first(struct state *state, struct damage *damage, struct timer_row *ret_timer)
+bool timers_first(struct state *state, uint64_t unix_ms, struct damage *damage,
+                  struct timer_row *ret_timer)
 {
-    struct state_range range = { .prefix = SLICE_LITERAL("t"), .limit = TIMERS_LOOKED_AT_MAX };
-    struct search search = { .damage = damage, .timer = ret_timer };
+    struct state_range range = { .prefix = SLICE_LITERAL("t"), .limit = TIMERS_DUE_LOOKED_AT_MAX };
+    struct search search = { .unix_ms = unix_ms, .damage = damage, .timer = ret_timer };
     struct need unused = { 0 };
 
     (void)!state_range_visit(state, &range, &unused, take_first, &search);

@@ -8,9 +8,16 @@
 #include "node/core/handler/handler.h"
 #include "node/core/rows/rows.h"
 
-/* The earliest timer. False: there is none that can be read. One that cannot be read is noted in
- * `damage`, and passed over. */
-bool timers_first(struct state *state, struct damage *damage, struct timer_row *ret_timer);
+static inline bool timer_is_of_erasure(const struct timer_row *timer)
+{
+    return timer->reservation_seq >= ERASURE_TIMER_SEQ;
+}
+
+/* The earliest timer; but among those that are due at `unix_ms`, erasures come last: each has many
+ * steps. False: there is none that can be read. One that cannot be read is noted in `damage`, and
+ * passed over. */
+bool timers_first(struct state *state, uint64_t unix_ms, struct damage *damage,
+                  struct timer_row *ret_timer);
 
 /*
  * Deletes timers of an entity that are due although nothing can be done about them: else the owner

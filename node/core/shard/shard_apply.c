@@ -220,10 +220,6 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     };
     struct call *call = call_at(shard, entry->index);
 
-    if (shard->due_index == entry->index) {
-        shard->due_index = 0;
-        shard->due_next_ms = 0;
-    }
     if (call != NULL && call->claimed) {
         struct outcome own = *outcome;
 
@@ -249,6 +245,8 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     CHECK(shard_rep_step(shard, &done, out) == ERR_OK);
     if (outcome->channel.intents_ended > 0)
         shard_read_wake(shard, event, out);
+    if (shard->due_index == entry->index)
+        shard_due_applied(shard, event, out);
 }
 
 /* The greatest of the destinations whose decisions it has. */

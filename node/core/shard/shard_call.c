@@ -126,14 +126,31 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
     write_begin(shard, event, out);
 }
 
+/* What applier_due has put into `scratch`. */
+static void propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    uint64_t index;
+
+    if (shard_propose(shard, buf_slice(&shard->scratch), event, &index, out) == ERR_OK)
+        shard->due_index = index;
+}
+
 void shard_propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     if (!shard_serves(shard) || shard->due_index != 0 || event->unix_ms < shard->due_next_ms)
         return;
     buf_clear(&shard->scratch);
-    if (!applier_due(shard->applier, event->unix_ms, &shard->scratch, &shard->due_next_ms))
+    if (applier_due(shard->applier, event->unix_ms, &shard->scratch, &shard->due_next_ms))
+        propose_due(shard, event, out);
+}
+
+void shard_due_applied(struct shard *shard, const struct shard_event *event, struct shard_out *out)
+{
+    shard->due_index = 0;
+    shard->due_next_ms = 0;
+    if (!shard_serves(shard))
         return;
-    uint64_t index;
-    if (shard_propose(shard, buf_slice(&shard->scratch), event, &index, out) == ERR_OK)
-        shard->due_index = index;
+    buf_clear(&shard->scratch);
+    if (applier_due_at_once(shard->applier, event->unix_ms, &shard->scratch))
+        propose_due(shard, event, out);
 }

@@ -178,6 +178,8 @@ NODISCARD err shard_propose(struct shard *shard, struct slice body, const struct
 /* shard_call.c: calls come in. */
 void shard_call_begin(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 void shard_propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out);
+/* What the owner proposed last is applied. */
+void shard_due_applied(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 
 /* shard_apply.c: committed entries are applied, their callers answered. */
 void shard_apply(struct shard *shard, const struct shard_event *event, struct shard_out *out);

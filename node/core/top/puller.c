@@ -149,8 +149,11 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
 {
     if (home->in_round && !owned)
         home->known = false; /* Another owner may log what this node does not see. */
-    if (!home->in_round && owned)
+    if (!home->in_round && owned) {
         home->since_ms = (int64_t)puller->unix_ms;
+        home->hour = 0; /* The owner before may not have swept the last ones. */
+        home->sweeping = false;
+    }
     if (home->in_round != owned)
         puller->asking++;
     home->in_round = owned;
@@ -160,8 +163,6 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
         home->logged = mem_zalloc(puller->shard_count * sizeof *home->logged);
         home->taken = mem_zalloc(puller->shard_count * sizeof *home->taken);
     }
-    if (home->hour == 0 || !home->known)
-        home->hour = puller->hour;
     home->looks = !home->known || puller->begun_ms - home->looked_ms >= PULLER_LOOK_MS;
     if (home->hour != puller->hour && !home->sweeping) {
         home->sweeping = true;

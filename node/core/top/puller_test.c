@@ -383,7 +383,7 @@ static void what_a_home_did_not_answer_is_looked_up(void **state)
     w->fails[1][METHOD_TAKE_PARTIALS] = false;
     (void)round_of(w);
     assert_int_equal(w->asked[METHOD_GET_PULLED], 1);
-    assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
+    assert_int_equal(w->taken[1], 0); /* It is swept, no more. */
     assert_int_equal(puller_pulled_ms(w->puller, 1), AT_MS);
 }
 
@@ -432,7 +432,7 @@ static void a_home_that_comes_back_is_looked_up(void **state)
     w->owned[1] = true;
     (void)round_of(w);
     assert_int_equal(w->asked[METHOD_GET_PULLED], 1);
-    assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
+    assert_int_equal(w->taken[1], 0);
     w->fails[1][METHOD_GET_PULLED] = true;
     w->owned[1] = false;
     (void)round_of(w);
@@ -469,7 +469,7 @@ static void places_are_swept_when_an_hour_has_passed(void **state)
     struct world *w = *state;
 
     (void)round_of(w);
-    assert_int_equal(w->swept[1] + w->swept[2], 0);
+    memset(w->swept, 0, sizeof w->swept);
     w->unix_ms += HOUR_MS;
     w->sweeps_left = 3;
     uint64_t begun = w->now_ms;
@@ -478,6 +478,41 @@ static void places_are_swept_when_an_hour_has_passed(void **state)
         (void)round_of(w);
     assert_int_equal(w->swept[1] + w->swept[2], 5); /* One each, and three that had more. */
     assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
+}
+
+/* The owner before may not have swept what an hour ended. */
+static void a_home_is_swept_when_the_node_begins_to_own_it(void **state)
+{
+    struct world *w = *state;
+
+    w->owned[1] = false;
+    (void)round_of(w);
+    w->unix_ms += HOUR_MS / 2;
+    w->owned[1] = true;
+    memset(w->swept, 0, sizeof w->swept);
+    w->sweeps_left = 1;
+    (void)round_of(w);
+    (void)round_of(w);
+    assert_int_equal(w->swept[1], 2);
+    assert_int_equal(w->swept[2], 0);
+    (void)round_of(w);
+    assert_int_equal(w->swept[1], 2);
+}
+
+static void a_home_that_failed_before_the_hour_is_swept(void **state)
+{
+    struct world *w = *state;
+
+    (void)round_of(w);
+    memset(w->swept, 0, sizeof w->swept);
+    has_changed(w, 0, 1);
+    w->fails[1][METHOD_TAKE_PARTIALS] = true;
+    (void)round_of(w);
+    w->fails[1][METHOD_TAKE_PARTIALS] = false;
+    w->unix_ms += HOUR_MS;
+    (void)round_of(w);
+    assert_int_equal(w->swept[1], 1);
+    assert_int_equal(w->swept[2], 1);
 }
 
 /* ---- forgetting ---- */
@@ -597,6 +632,8 @@ int main(void)
         PULLER_TEST(a_home_that_comes_back_is_looked_up),
         PULLER_TEST(an_entry_has_a_limit),
         PULLER_TEST(places_are_swept_when_an_hour_has_passed),
+        PULLER_TEST(a_home_is_swept_when_the_node_begins_to_own_it),
+        PULLER_TEST(a_home_that_failed_before_the_hour_is_swept),
         PULLER_TEST(what_a_home_has_logged_is_forgotten),
         PULLER_TEST(a_source_that_has_more_to_forget_is_asked_right_after),
         PULLER_TEST(answers_out_of_time_are_ignored),
