@@ -1,6 +1,7 @@
-/* The calls of DocumentService at this member. */
+/* The calls of DocumentService and PresenceService at this member. */
 #include <string.h>
 
+#include "idl/method.h"
 #include "node/io/mergeable/mergers_internal.h"
 #include "runtime/base/check.h"
 
@@ -29,6 +30,8 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
     struct refusal refusal = { 0 };
     struct document_begun begun = { 0 };
 
+    if (method_goes_whole(method_find(request->method)))
+        return mergers_batch(mergers, request);
     CHECK(method != NULL && request->shard < mergers->options.shard_count);
     if (mergers->stopping || !mergers_is_member(mergers, request->shard))
         return ERR_NOT_FOUND;

@@ -200,6 +200,7 @@ static void start(struct mergers *mergers, uint32_t shard)
     follow_members(mergers, merger);
     CHECK(merge_start(merger->replica, &merger->members, merger->whole) == ERR_OK);
     merger->started = true;
+    online_begin(&merger->online, &merger->replica->store);
     if (!loop_timer_is_running(&mergers->timer))
         loop_timer_start_repeating(&mergers->timer, TICK_MS);
     log_event(mergers->options.log, LOG_INFO, "documents.begun", LOG_N("shard", shard),
@@ -232,6 +233,7 @@ static void end(struct mergers *mergers, uint32_t shard)
     mclock_deinit(&merger->mark);
     merge_key_unref(merger->swept);
     merge_key_unref(merger->swept_dead);
+    online_deinit(&merger->online);
     for (uint32_t i = 0; i < merger->held_count; i++)
         buf_deinit(&merger->held[i].bytes);
     free(merger->held);
@@ -416,6 +418,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     if (now_ms - merger->looked_ms < LOOK_MS)
         return;
     mergers_look(merger, now_ms);
+    mergers_online_look(mergers, shard);
     give_departing_up(mergers, shard, now_ms);
     if (merger->record.owner == mergers->options.self) {
         sweep(mergers, shard);

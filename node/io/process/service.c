@@ -65,6 +65,14 @@ struct service {
 static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
                         const struct refusal *refusal);
 
+/* The method, or of a batch that goes whole, that of its elements. */
+static const struct method_info *carried_out(uint32_t number)
+{
+    const struct method_info *method = method_find(number);
+
+    return method_goes_whole(method) ? method_find(method->element) : method;
+}
+
 /* The link to that router is full of answers that it has not read. */
 static void refuse_unread(struct service *service, const struct call_reply *reply)
 {
@@ -110,7 +118,7 @@ static struct open_call *open_begin(struct service *service, const struct call_r
         service->places_used = place + 1;
     service->first_free = open->next_free;
     open->reply = *reply;
-    open->reply.is_outcome = method_find(method)->writes;
+    open->reply.is_outcome = carried_out(method)->writes;
     open->id = ++service->generation << 20 | (place + 1);
     open->begun_ns = loop_clock_ns();
     open->method = method;
@@ -225,7 +233,7 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
 /* Answered by the mergeable class. */
 static bool is_of_documents(uint32_t number)
 {
-    const struct method_info *method = method_find(number);
+    const struct method_info *method = carried_out(number);
 
     return method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE;
 }
@@ -433,7 +441,7 @@ static struct open_call *open_place(struct service *service, const struct frame 
     bool of_a_caller = is_of_a_caller(frame->method);
     struct asked asked = { .asker = of_a_caller ? frame->asker : 0,
                            .method = frame->method,
-                           .reads = of_a_caller && !method_find(frame->method)->writes };
+                           .reads = of_a_caller && !carried_out(frame->method)->writes };
 
     if (service->open_count >= places_of(service, frame)) {
         refuse_throttled(service, frame->method, reply);
@@ -528,6 +536,17 @@ struct event_news *service_event_news(struct service *service)
     return service->event_news;
 }
 
+static void list_online(struct service *service, const struct call_reply *reply,
+                        struct slice request)
+{
+    buf_clear(&service->scratch);
+    if (service->mergers != NULL &&
+        mergers_list_online(service->mergers, request, &service->scratch))
+        answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
+    else
+        refuse_call(service, reply, WIRE_UNAVAILABLE, NULL);
+}
+
 static void on_request(void *user, struct link *link, const struct frame *frame,
                        const struct call_reply *reply)
 {
@@ -555,6 +574,10 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
             incident_waits_ask(service->event_waits, reply, frame->body);
             break;
         }
+        if (frame->method == METHOD_LIST_NODE_ONLINE) {
+            list_online(service, reply, frame->body);
+            break;
+        }
         buf_clear(&service->scratch);
         if (frame->method == METHOD_GET_NODE_LOAD)
             service->options.load(service->options.user, &service->scratch);
@@ -562,9 +585,14 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
             service->options.status(service->options.user, frame->body, &service->scratch);
         answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
         break;
+    case METHOD_SCATTER:
+        if (method_goes_whole(method))
+            shard_call(service, frame, reply);
+        else
+            refuse_method(service, reply);
+        break;
     case METHOD_ROUTER:
     case METHOD_STREAM:
-    case METHOD_SCATTER:
     case METHOD_OWNER:
     case METHOD_COORDINATOR:
         refuse_method(service, reply);
