@@ -244,7 +244,7 @@ static void a_page_ends_where_the_slowest_node_has_looked(void **state)
     struct fixture *f = *state;
 
     ask(f, 0, "");
-    answer(f, 0, &(struct said){ .players = of_first });
+    answer(f, 0, &(struct said){ .players = of_first, .more = "eve" });
     answer(f, 1, &(struct said){ .players = of_second, .more = "bo" });
     assert_string_equal(f->one.names, "ada bo");
     ask(f, 0, f->one.cursor);
