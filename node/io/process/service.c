@@ -243,7 +243,7 @@ static bool is_of_a_caller(uint32_t number)
     const struct method_info *method = method_find(number);
 
     return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
-           is_of_documents(number);
+           is_of_documents(number) || number == METHOD_LIST_NODE_ONLINE;
 }
 
 /* How many of all places calls like that may fill. */
@@ -536,15 +536,23 @@ struct event_news *service_event_news(struct service *service)
     return service->event_news;
 }
 
-static void list_online(struct service *service, const struct call_reply *reply,
-                        struct slice request)
+static void list_online(struct service *service, const struct frame *frame,
+                        const struct call_reply *reply)
 {
-    buf_clear(&service->scratch);
-    if (service->mergers != NULL &&
-        mergers_list_online(service->mergers, request, &service->scratch))
-        answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
-    else
+    if (service->mergers == NULL) {
         refuse_call(service, reply, WIRE_UNAVAILABLE, NULL);
+        return;
+    }
+    const struct open_call *open = open_place(service, frame, reply, 0);
+
+    if (open == NULL)
+        return;
+    buf_clear(&service->scratch);
+    bool told = mergers_list_online(service->mergers, frame->body, &service->scratch);
+    const struct shard_reply answer = { .call = open->id,
+                                        .status = told ? REPLY_OK : REPLY_UNKNOWN };
+
+    service_answer(service, open->id, &answer, buf_slice(&service->scratch));
 }
 
 static void on_request(void *user, struct link *link, const struct frame *frame,
@@ -575,7 +583,7 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
             break;
         }
         if (frame->method == METHOD_LIST_NODE_ONLINE) {
-            list_online(service, reply, frame->body);
+            list_online(service, frame, reply);
             break;
         }
         buf_clear(&service->scratch);
