@@ -320,6 +320,22 @@ static void a_caller_that_goes_takes_its_messages_along(void **state)
     assert_int_equal(f->one.ask.code, CODE(OUTCOME_UNKNOWN));
 }
 
+/* Whatever its memory held before. */
+static void a_call_of_its_own_was_asked_of_no_member_before(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__SetPresenceRequest request = HOLDFAST__V1__SET_PRESENCE_REQUEST__INIT;
+
+    memset(arena_alloc(&f->one.ask.arena, 2048), 0xa5, 2048);
+    arena_reset(&f->one.ask.arena);
+    request.player_id = text_lend("ada");
+    request.op_id = text_lend("018bcfe5-6800-7000-8000-000000000001");
+    plain_router_send(&f->plain, &f->one.ask, METHOD_SET_PRESENCE, &request.base, 5000);
+    assert_int_equal(f->plain.fake.call_count, 1);
+    fake_cluster_answer(&f->plain.fake, 0, WIRE_REFUSED, refused(f, CODE(CAPACITY_FULL)));
+    assert_int_equal(f->one.ask.code, CODE(CAPACITY_FULL));
+}
+
 #define BATCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -332,6 +348,7 @@ int main(void)
         BATCH_TEST(a_message_that_is_refused_is_asked_for_one_by_one),
         BATCH_TEST(an_answer_that_is_cut_short_leaves_the_rest_to_be_asked_for),
         BATCH_TEST(a_node_that_is_not_reached_is_passed_over),
+        BATCH_TEST(a_call_of_its_own_was_asked_of_no_member_before),
         BATCH_TEST(a_caller_that_goes_takes_its_messages_along),
     };
 
