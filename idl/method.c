@@ -347,3 +347,8 @@ const struct method_info *method_all(size_t *ret_count)
     *ret_count = ARRAY_SIZE(methods);
     return methods;
 }
+
+bool method_goes_whole(const struct method_info *method)
+{
+    return method->id == METHOD_BATCH_GET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE;
+}

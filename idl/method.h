@@ -256,7 +256,9 @@ enum method_trait {
     X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(272, GET_PRESENCE,          v1,           presence,     GetPresence,           get_presence,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(273, BATCH_GET_PRESENCE,    v1,           presence,     BatchGetPresence,      batch_get_presence,     SCATTER,      PLAY,  BULK,      PLAIN,   272, 200) \
-    X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      WRITE, BULK,      PLAIN,   270, 100)
+    X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      WRITE, BULK,      PLAIN,   270, 100) \
+    X(275, LIST_ONLINE,           v1,           presence,     ListOnline,            list_online,            ROUTER,       PLAY,  ORDINARY,  PLAIN,   276, 0) \
+    X(276, LIST_NODE_ONLINE,      internal__v1, node,         ListNodeOnline,        list_node_online,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -322,6 +324,10 @@ uint32_t method_request_bytes_max(const struct method_info *method);
 const char *method_player_field(const struct method_info *method);
 /* Of a change without an authority, whose row says which key made it: nodes are told. */
 bool method_keeps_caller(const struct method_info *method);
+/* A batch that nodes take as it is, with the elements of all shards for which a node is asked. They
+ * answer in the form of its response, with internal.v1.Refusal for its errors; what one did not
+ * answer, or an earlier program's does not know, is asked for alone. */
+bool method_goes_whole(const struct method_info *method);
 /* Whether it takes any player's token, since what it tells belongs to no player (player_public). */
 bool method_is_public(const struct method_info *method);
 /* All methods in table order, for listings; *ret_count of them. */

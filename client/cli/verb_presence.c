@@ -7,6 +7,8 @@
 #include "client/cli/target_call.h"
 #include "client/cli/verb.h"
 
+#define PAGE_MAX 1000u
+
 static const struct command_option option_status = {
     .flag = "status",
     .value = "JSON",
@@ -23,6 +25,13 @@ static const struct command_option option_incarnation = {
     .meaning = "the game server by which it lives, instead of --ttl-ms",
 };
 
+static const struct command_option option_most = {
+    .flag = "limit",
+    .value = "N",
+    .initial = "100",
+    .meaning = "players at most, 1 to 1000",
+};
+
 static const struct column connection_columns[] = {
     { .title = "PLAYER", .path = "playerId" },
     { .title = "CONNECTION", .path = "connection" },
@@ -30,6 +39,12 @@ static const struct column connection_columns[] = {
     { .title = "SERVER", .path = "incarnation" },
     { .title = "SET AT MS", .path = "setAtMs" },
     { .title = "EXPIRES AT MS", .path = "expiresAtMs" },
+    { .title = NULL },
+};
+static const struct column online_columns[] = {
+    { .title = "PLAYER", .path = "playerId" },
+    { .title = "CONNECTIONS", .path = "connections" },
+    { .title = "SET AT MS", .path = "lastSetAtMs" },
     { .title = NULL },
 };
 static const struct column written_columns[] = {
@@ -107,6 +122,47 @@ static int get(const struct arguments *arguments)
     return code;
 }
 
+static void print_online(const struct arguments *arguments, const json_t *answer)
+{
+    const char *next = answer_text(answer, "nextCursor");
+
+    print_table(NULL, json_object_get(answer, "players"), online_columns);
+    if (option_text(arguments, &option_cursor)[0] == 0)
+        printf("online: %s\n",
+               answer_text(answer, "count")[0] != 0 ? answer_text(answer, "count") : "0");
+    if (next[0] != 0)
+        printf("more: --cursor %s\n", next);
+}
+
+/* The exit code is 1 if players are missing. */
+static int online(const struct arguments *arguments)
+{
+    json_t *request = json_object();
+    uint32_t limit;
+    int code;
+
+    if (option_number(arguments, &option_most, 1, PAGE_MAX, &limit) != ERR_OK) {
+        json_decref(request);
+        return 2;
+    }
+    json_object_set_new(request, "pageSize", json_integer((json_int_t)limit));
+    json_object_set_new(request, "cursor", json_string(option_text(arguments, &option_cursor)));
+    json_t *answer = call_json(arguments, "PresenceService/ListOnline", request, &code);
+
+    if (answer == NULL)
+        return code;
+    if (wants_json(arguments))
+        print_json(answer);
+    else
+        print_online(arguments, answer);
+    if (json_is_true(json_object_get(answer, "stale"))) {
+        fprintf(stderr, "some shards did not answer: their players are missing\n");
+        code = 1;
+    }
+    json_decref(answer);
+    return code;
+}
+
 /* The router judges all that is given: its message names the limit. */
 static int set(const struct arguments *arguments)
 {
@@ -138,6 +194,14 @@ const struct verb verb_presence[] = {
         .summary = "the connections of players who are online",
         .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = get,
+    },
+    {
+        .words = "presence online",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "",
+        .summary = "how many players are online, and who was set last",
+        .options = VERB_OPTIONS(&option_most, &option_cursor, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = online,
     },
     {
         .words = "presence set",

@@ -326,3 +326,17 @@ void scatter_join(const struct scatter_outcome *outcomes, uint32_t count, struct
         buf_put_compact(out, failed);
     }
 }
+
+bool scatter_next(struct reader *response, struct scatter_outcome *ret_outcome)
+{
+    if (reader_left(response) == 0 || read_u8(response) != TAG_RESULTS)
+        return false;
+    struct slice bytes = read_raw(response, (size_t)read_compact(response));
+    struct reader result = reader_from(bytes);
+    uint8_t tag = read_u8(&result);
+
+    ret_outcome->failed = tag == TAG_ERROR;
+    ret_outcome->bytes = read_raw(&result, (size_t)read_compact(&result));
+    return !response->bad && (tag == TAG_RESPONSE || tag == TAG_ERROR) &&
+           reader_finish(&result) == ERR_OK;
+}

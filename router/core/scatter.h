@@ -70,6 +70,9 @@ void scatter_overflow(const struct method_info *method, struct arena *arena,
 
 /* Appends the encoding of the batch's response. */
 void scatter_join(const struct scatter_outcome *outcomes, uint32_t count, struct buf *out);
+/* The next outcome of a joined response, as a node gives it for a batch that goes whole; its bytes
+ * are the response's. False: there is none left, or the bytes are malformed. */
+bool scatter_next(struct reader *response, struct scatter_outcome *ret_outcome);
 /* The size scatter_join would append. */
 size_t scatter_joined_size(const struct scatter_outcome *outcomes, uint32_t count);
 

@@ -9,9 +9,6 @@
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
 
-/* Behind a cut a member gives no answer, and another one may. */
-#define MEMBER_ATTEMPT_MS 1500u
-
 struct caller {
     struct loop *loop;
     const struct shard_map *map;
@@ -293,6 +290,17 @@ static void response_arrived(void *user, err result, const struct frame *respons
     }
 }
 
+/* What a batch that went whole asked a member counts as an attempt of each of its elements. */
+static void note_asked(struct caller_call *call)
+{
+    if (call->asked == 0)
+        return;
+    call->turn = 1;
+    call->retry.sent = 1;
+    call->retry.maybe_done = call->asked_unknown && call->retry.mutation;
+    call->trail.nodes[0] = call->asked;
+}
+
 void caller_start(struct caller *caller, struct caller_call *call)
 {
     struct retry_event event = { .type = RETRY_EVENT_START };
@@ -309,7 +317,8 @@ void caller_start(struct caller *caller, struct caller_call *call)
     call->retry.once = (method->traits & METHOD_SENT_ONCE) != 0;
     call->retry.any_member = call->at_members;
     if (call->at_members)
-        call->retry.attempt_ms_max = MEMBER_ATTEMPT_MS;
+        call->retry.attempt_ms_max = CALLER_MEMBER_MS;
+    note_asked(call);
     loop_timer_init(&call->timer, caller->loop, timer_fired, call);
     list_append(&caller->shards[call->shard], &call->place);
     caller->stats.calls++;

@@ -14,6 +14,9 @@
 #include "runtime/base/arena.h"
 #include "runtime/cluster/shard_map.h"
 
+/* Behind a cut a member gives no answer, and another one may: so long one is waited for. */
+#define CALLER_MEMBER_MS 1500u
+
 struct caller;
 
 struct caller_options {
@@ -68,6 +71,10 @@ struct caller_call {
     /* `body` with who asks behind it (runtime/cluster/caller_name.h), for nodes that take that;
      * empty: nothing is to be told. */
     struct slice called;
+    /* A member that was asked before, in a batch that went whole; 0: none. Others are asked first.
+     * `asked_unknown`: it may have carried this out. */
+    uint64_t asked;
+    bool asked_unknown;
     /* Never called from inside caller_start or caller_cancel. May start other calls. */
     void (*done)(struct caller_call *call, const struct caller_result *result);
     void *user;

@@ -104,6 +104,8 @@ err forward_prepare(struct request *request, const struct forward_message *messa
     call->trace = request->trace.trace_id;
     call->started_ns = request->started_ns;
     call->at_once = false;
+    call->asked = 0;
+    call->asked_unknown = false;
     encode(request, message, call);
     return ERR_OK;
 }

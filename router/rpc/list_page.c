@@ -41,6 +41,11 @@ static bool refuse_cursor(struct request *request)
         "not a cursor of this list");
 }
 
+void list_page_refuse(struct request *request)
+{
+    (void)refuse_cursor(request);
+}
+
 bool list_page_number(struct request *request, const struct list_page *page, uint64_t limit,
                       uint64_t *ret_number)
 {

@@ -25,6 +25,8 @@ NODISCARD bool list_page_begin(struct request *request, struct list_limits limit
  * secret, and may be forged); the request has been ended. */
 NODISCARD bool list_page_number(struct request *request, const struct list_page *page,
                                 uint64_t limit, uint64_t *ret_number);
+/* Ends the request: its cursor has a place that the list does not have. */
+void list_page_refuse(struct request *request);
 /* The cursor for what follows `place`; in the request's arena. */
 char *list_page_next(const struct request *request, const char *place);
 

@@ -17,6 +17,7 @@ static const struct internal_right {
     { METHOD_GET_SHARD_TOP, ROLE_NODE, ROLE_ROUTER, 0 },
     { METHOD_LIST_SHARD_EVENTS, ROLE_NODE, ROLE_ROUTER, 0 },
     { METHOD_LIST_EVENT_NEWS, ROLE_NODE, ROLE_ROUTER, 0 },
+    { METHOD_LIST_NODE_ONLINE, ROLE_NODE, ROLE_ROUTER, 0 },
     { METHOD_SWAP_GOODS, ROLE_NODE, ROLE_ROUTER, 0 },
     { METHOD_READ_SETTLED, ROLE_NODE, ROLE_ROUTER, 0 },
     { METHOD_DELIVER_TO_PLAYER, ROLE_NODE, ROLE_ROUTER, 0 },
@@ -48,13 +49,15 @@ static bool may_ask_internal(uint8_t self, uint8_t peer, uint16_t method)
     return false;
 }
 
-/* Nodes answer those of shards; the router's own and those that it splits stay with it. */
+/* Nodes answer those of shards, and batches that go whole; the router's own and others that it
+ * splits stay with it. */
 static bool is_of_a_shard(const struct method_info *method)
 {
     return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
            method->route == METHOD_SHARD || method->route == METHOD_SHARD_WRITE ||
            method->route == METHOD_GATHER || method->route == METHOD_MEMBER_READ ||
-           method->route == METHOD_MEMBER_WRITE || method->route == METHOD_SHARD_VIEW;
+           method->route == METHOD_MEMBER_WRITE || method->route == METHOD_SHARD_VIEW ||
+           method_goes_whole(method);
 }
 
 static bool may_ask_something(uint8_t self, uint8_t peer)

@@ -36,7 +36,7 @@ static unsigned wanted_at_node(const struct method_info *method)
         "MailboxService/DeliverToPlayer", "NodeService/ListNodeIncidents",
         "NodeService/GetNodeLoad",        "NodeService/GetPartials",
         "NodeService/GetShardTop",        "NodeService/ListShardEvents",
-        "NodeService/ListEventNews",
+        "NodeService/ListEventNews",      "NodeService/ListNodeOnline",
     };
     static const char *const of_both[] = { "NodeService/GetNodeStatus", "NodeService/ApplyPolicy" };
     static const char *const of_coordinators[] = {
@@ -45,6 +45,8 @@ static unsigned wanted_at_node(const struct method_info *method)
         "NodeService/GetDefined",
     };
 
+    if (strstr(method->name, "PresenceService/Batch") != NULL)
+        return ROUTER; /* They go whole. */
     if (!method->internal)
         return method->route >= METHOD_MUTATION && method->route <= METHOD_SHARD_VIEW ? ROUTER : 0;
     for (size_t i = 0; i < ARRAY_SIZE(of_routers); i++)

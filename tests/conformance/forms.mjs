@@ -45,6 +45,7 @@ const OF_THE_MOMENT = {
   ClearPresence: ["context", "replicas"],
   BatchSetPresence: ["context", "replicas"],
   GetPresence: ["setAtMs", "expiresAtMs", "lastSetAtMs"],
+  ListOnline: ["lastSetAtMs", "asOfMs", "nextCursor", "players"],
   BatchGetPresence: ["setAtMs", "expiresAtMs", "lastSetAtMs"],
 };
 

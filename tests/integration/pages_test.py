@@ -86,6 +86,9 @@ class Pages(ClusterTest):
             for key in ("a", "b", "c"):
                 client.call("DocumentService/PutDocument", {
                     "entity": entity, "opId": uuid7(), "collection": "notes", "key": key, "json": {"n": 1}})
+        for name in ("ann", "bob", "cleo"):
+            client.call("PresenceService/SetPresence", {
+                "playerId": name, "opId": uuid7(), "connection": "web", "ttlMs": 86400000})
         for each in range(100):
             client.call("EventService/CreateConsumer", {"consumer": f"reader-{each}", "opId": uuid7()})
         for name in ("pearls", "shells"):
@@ -99,7 +102,8 @@ class Pages(ClusterTest):
         if method in ("AdminService/ListPlayers", "AdminService/ListQuarantined", "AdminService/ListFlaggedEdges",
                       "EventService/ListConsumers"):
             return {"shard": 0}, {"shard": 1}
-        if method in ("AdminService/ListShards", "AdminService/ListServers", "AdminService/ListProcesses"):
+        if method in ("AdminService/ListShards", "AdminService/ListServers", "AdminService/ListProcesses",
+                      "PresenceService/ListOnline"):
             return {}, None
         if method == "DefinitionService/ListDefinitions":
             return {}, {"kind": "currency"}

@@ -308,6 +308,8 @@ class Rest(ClusterTest):
         self.assertEqual(batch["failed"], 1)
         read = self.good("BatchGetPresence", None, {"requests": [{"playerId": "a/b é"}]})["results"][0]["response"]["presence"]
         self.assertEqual([each["connection"] for each in read["connections"]], ["web", "game:1"])
+        listed = self.good("ListOnline", {}, query={"page_size": "1000"})
+        self.assertIn("a/b é", [each["playerId"] for each in listed["players"]])
         self.good("ClearPresence", place, headers={"idempotency-key": uuid7()})
         self.good("ClearPresence_2", player, headers={"idempotency-key": uuid7()})
         self.assertNotIn("presence", self.good("GetPresence", player))

@@ -123,10 +123,10 @@ bool presence_remove(struct value_edits *edits, const struct presence_part *part
 
 /* ---- the sweep ---- */
 
-static bool is_presence(const struct merge_row *row)
+bool presence_is(const struct merge_key *key)
 {
     static const uint8_t name[] = "\0\0\0\0\0\0\0\0" PRESENCE_NAME;
-    struct slice text = merge_key_name(row->key);
+    struct slice text = merge_key_name(key);
 
     return text.size == sizeof name - 1 && memcmp(text.data, name, text.size) == 0;
 }
@@ -164,7 +164,7 @@ err presence_sweep(struct document_context *context, const struct merge_key *aft
     const struct merge_store *store = &context->replica->store;
 
     for (uint32_t i = merge_store_after(store, after); i < store->count; i++) {
-        if (!is_presence(&store->rows[i]))
+        if (!presence_is(store->rows[i].key))
             continue;
         struct merge_key *key = merge_key_ref(store->rows[i].key);
         err e = sweep_row(context, key);

@@ -31,6 +31,8 @@ struct presence_parts {
 void presence_parts_of(struct document_context *context, const struct merge_record *record,
                        struct presence_parts *ret_parts);
 
+/* Whether a record under that key is a player's presence. */
+bool presence_is(const struct merge_key *key);
 /* Whose presence a request is about; merge_key_unref its key. INVALID_ARGUMENT. */
 NODISCARD err presence_find(struct document_context *context, const char *player_id,
                             const char *token, struct document_place *ret_place);

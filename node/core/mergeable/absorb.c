@@ -154,6 +154,7 @@ err merge_absorb(struct merge_replica *replica, const struct merge_incoming *inc
         join(replica, incoming);
     take_dots(replica, incoming);
     merge_row_settle(replica, incoming->key);
+    merge_store_changed(&replica->store, incoming->key);
     return ERR_OK;
 }
 

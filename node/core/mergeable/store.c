@@ -66,8 +66,25 @@ struct merge_record *merge_store_make(struct merge_store *store, struct merge_ke
     return &store->rows[at].record;
 }
 
+static void tell_gone(const struct merge_store *store, struct merge_row *row)
+{
+    if (store->follower.gone != NULL)
+        store->follower.gone(store->follower.user, row);
+}
+
+void merge_store_changed(struct merge_store *store, const struct merge_key *key)
+{
+    if (store->follower.changed == NULL)
+        return;
+    uint32_t at = place_of(store, key);
+
+    if (is_at(store, at, key))
+        store->follower.changed(store->follower.user, &store->rows[at]);
+}
+
 static void remove_at(struct merge_store *store, uint32_t at)
 {
+    tell_gone(store, &store->rows[at]);
     row_deinit(&store->rows[at]);
     store->count--;
     memmove(&store->rows[at], &store->rows[at + 1], (store->count - at) * sizeof *store->rows);
@@ -160,10 +177,12 @@ err merge_store_erase(struct merge_store *store, struct slice entity, uint64_t n
     for (uint32_t i = 0; i < store->count; i++) {
         struct merge_row *row = &store->rows[i];
 
-        if (row->record.erasure < number && slice_equal(merge_key_entity(row->key), entity))
+        if (row->record.erasure < number && slice_equal(merge_key_entity(row->key), entity)) {
+            tell_gone(store, row);
             row_deinit(row);
-        else
+        } else {
             store->rows[kept++] = *row;
+        }
     }
     store->count = kept;
     return ERR_OK;

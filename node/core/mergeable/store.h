@@ -14,11 +14,20 @@
 struct merge_row {
     struct merge_key *key;
     struct merge_record record;
+    void *followed; /* The follower's own; NULL in a new row. */
 };
 
 struct merge_erasure {
     struct slice entity; /* Owned. */
     uint64_t number;
+};
+
+/* Follows the records: it is told of each row that is new or has changed, and of each that goes,
+ * right before. It may not change the store. */
+struct merge_follower {
+    void (*changed)(void *user, struct merge_row *row);
+    void (*gone)(void *user, struct merge_row *row);
+    void *user;
 };
 
 /* A zeroed store is a valid empty one. */
@@ -27,6 +36,7 @@ struct merge_store {
     struct merge_row *rows; /* Ascending keys. */
     uint32_t erasure_count;
     struct merge_erasure *erasures; /* Ascending entities. */
+    struct merge_follower follower; /* Zeros: none. The shell's, once what it reads is there. */
 };
 
 void merge_store_deinit(struct merge_store *store);
@@ -35,6 +45,8 @@ struct merge_record *merge_store_find(const struct merge_store *store, const str
 /* Makes an empty one where there is none; keeps a reference to the key. */
 struct merge_record *merge_store_make(struct merge_store *store, struct merge_key *key);
 void merge_store_remove(struct merge_store *store, const struct merge_key *key);
+/* Tells the follower of the row of this key; for what has changed its record. */
+void merge_store_changed(struct merge_store *store, const struct merge_key *key);
 /* The place of the first row behind `key`; NULL: of the first. */
 uint32_t merge_store_after(const struct merge_store *store, const struct merge_key *key);
 

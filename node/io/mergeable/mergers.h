@@ -1,9 +1,9 @@
 /*
  * mergers: the shell of the mergeable class (node/core/mergeable) at one node: a replica for each
  * shard of which this node is a member and that has documents, their messages, their disk, and the
- * calls of DocumentService. Everything runs on the main loop, whatever `workers` says; the disk is
- * written by libuv's pool, one batch at a time for all shards, so that one sync carries what
- * gathered meanwhile.
+ * calls of DocumentService and PresenceService. Everything runs on the main loop, whatever
+ * `workers` says; the disk is written by libuv's pool, one batch at a time for all shards, so that
+ * one sync carries what gathered meanwhile.
  *
  * A replica is made when a call, a member's message or the disk first asks for it: a cluster
  * without documents has none, and no database of them. Members and configurations are those of the
@@ -81,6 +81,9 @@ struct mergers_request {
  * disk ends writes, which the caller may bring to another member, and no reads. */
 NODISCARD err mergers_call(struct mergers *mergers, const struct mergers_request *request);
 void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call);
+
+/* Appends the answer to a ListNodeOnline. False: the request is malformed. */
+bool mergers_list_online(struct mergers *mergers, struct slice request, struct buf *out);
 
 /* In a joint phase of the shard: how many new members may lack documents that a majority of the old
  * ones had; LEAVE waits for them. 0: it waits for none, since there are no documents here, those

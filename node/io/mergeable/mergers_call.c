@@ -1,4 +1,4 @@
-/* The calls of DocumentService at this member. */
+/* The calls of DocumentService and PresenceService at this member. */
 #include <string.h>
 
 #include "idl/method.h"
@@ -30,6 +30,8 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
     struct refusal refusal = { 0 };
     struct document_begun begun = { 0 };
 
+    if (method_goes_whole(method_find(request->method)))
+        return mergers_batch(mergers, request);
     CHECK(method != NULL && request->shard < mergers->options.shard_count);
     if (mergers->stopping || !mergers_is_member(mergers, request->shard))
         return ERR_NOT_FOUND;

@@ -41,12 +41,26 @@ static bool find(const struct mergers *mergers, uint32_t shard, struct slice req
            erasures_find(mergers->options.erasures, shard, entity, ret_erasure);
 }
 
+static bool hides(const struct mergers *mergers, uint32_t shard,
+                  const struct shard_erasure *erasure)
+{
+    return erasure->hides || is_to_purge(&mergers->shards[shard], erasure);
+}
+
+bool mergers_hides(const struct mergers *mergers, uint32_t shard, struct slice entity)
+{
+    struct shard_erasure erasure;
+
+    return mergers->options.erasures != NULL &&
+           erasures_find(mergers->options.erasures, shard, entity, &erasure) &&
+           hides(mergers, shard, &erasure);
+}
+
 bool mergers_erased(const struct mergers *mergers, uint32_t shard, struct slice request)
 {
     struct shard_erasure erasure;
 
-    return find(mergers, shard, request, &erasure) &&
-           (erasure.hides || is_to_purge(&mergers->shards[shard], &erasure));
+    return find(mergers, shard, request, &erasure) && hides(mergers, shard, &erasure);
 }
 
 void mergers_erase(struct mergers *mergers, uint32_t shard, struct slice request)

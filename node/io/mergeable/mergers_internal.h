@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include "node/core/document/methods.h"
+#include "node/core/document/online.h"
 #include "node/core/mergeable/replica.h"
 #include "node/io/mergeable/mergers.h"
 #include "node/store/merge_db.h"
@@ -78,6 +79,9 @@ struct merger {
      * `mourning` have no part left. */
     struct merge_key *swept_dead;
     uint64_t mourned, mourning;
+    struct online online;
+    /* Of those whom it takes long to count: how many were shown, and when. */
+    uint64_t online_count, online_counted_ms;
 };
 
 struct disk_part {
@@ -152,13 +156,23 @@ void mergers_sweep(struct mergers *mergers, uint32_t shard, bool looks);
 /* mergers_look.c: what there is, for limits and metrics. */
 void mergers_look(struct merger *merger, uint64_t now_ms);
 
+/* mergers_online.c */
+/* Counts those of a shard that has many; at times. */
+void mergers_online_look(struct mergers *mergers, uint32_t shard);
+
 /* mergers_erasures.c */
 /* Whether nothing of the request's entity is told or written now. */
 bool mergers_erased(const struct mergers *mergers, uint32_t shard, struct slice request);
+/* The same of an entity. */
+bool mergers_hides(const struct mergers *mergers, uint32_t shard, struct slice entity);
 /* Takes away what is purged of the request's entity, to be drained. */
 void mergers_erase(struct mergers *mergers, uint32_t shard, struct slice request);
 /* The same of all entities whose erasure the replica has not heard of, a bounded number. */
 void mergers_erasures_follow(struct mergers *mergers, uint32_t shard);
+
+/* mergers_batch.c */
+/* As mergers_call, of a batch that goes whole (method_goes_whole). */
+NODISCARD err mergers_batch(struct mergers *mergers, const struct mergers_request *request);
 
 /* mergers_answer.c */
 /* For a call of that request. */

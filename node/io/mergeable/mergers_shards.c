@@ -196,6 +196,7 @@ static void start(struct mergers *mergers, uint32_t shard)
     follow_members(mergers, merger);
     CHECK(merge_start(merger->replica, &merger->members, merger->whole) == ERR_OK);
     merger->started = true;
+    online_begin(&merger->online, &merger->replica->store);
     if (!loop_timer_is_running(&mergers->timer))
         loop_timer_start_repeating(&mergers->timer, TICK_MS);
     log_event(mergers->options.log, LOG_INFO, "documents.begun", LOG_N("shard", shard),
@@ -231,6 +232,7 @@ static void end(struct mergers *mergers, uint32_t shard)
     merge_key_unref(merger->swept);
     merge_key_unref(merger->swept_dead);
     merge_key_unref(merger->swept_deleted);
+    online_deinit(&merger->online);
     for (uint32_t i = 0; i < merger->held_count; i++)
         buf_deinit(&merger->held[i].bytes);
     free(merger->held);
@@ -371,6 +373,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     if (!looks)
         return;
     mergers_look(merger, now_ms);
+    mergers_online_look(mergers, shard);
     give_departing_up(mergers, shard, now_ms);
     if (!mergers_is_member(mergers, shard) && merge_may_delete(merger->replica)) {
         log_event(mergers->options.log, LOG_INFO, "documents.departed", LOG_N("shard", shard));

@@ -14,15 +14,18 @@
 #include <unistd.h>
 
 #include "holdfast/internal/v1/definition.pb-c.h"
+#include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/internal/v1/refusal.pb-c.h"
 #include "holdfast/v1/document.pb-c.h"
 #include "holdfast/v1/presence.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
+#include "node/core/codec/proto_scan.h"
 #include "node/io/mergeable/mergers.h"
 #include "node/store/merge_db.h"
 #include "runtime/base/check.h"
 #include "runtime/base/test_directory.h"
+#include "runtime/cluster/placement.h"
 
 #define MEMBERS     4u /* Three of a shard, and one that takes a place. */
 #define SHARD       1u
@@ -170,7 +173,7 @@ static void start(struct world *w, uint32_t place)
                                                .erasures = member->erasures,
                                                .self = member->id,
                                                .boot = ++w->boot,
-                                               .shard_count = 3,
+                                               .shard_count = 4,
                                                .living = &w->living,
                                                .send = on_send,
                                                .takes = on_takes,
@@ -218,7 +221,7 @@ static int setup(void **state)
         struct member *member = &w->members[i];
         member->world = w;
         member->id = i + 1;
-        member->erasures = erasures_new(3);
+        member->erasures = erasures_new(4);
         snprintf(member->directory, sizeof member->directory, "%s/%u", w->directory, i + 1);
         start(w, i);
     }
@@ -405,6 +408,31 @@ static void wait_for_presences(struct world *w, uint64_t wanted)
     }
 }
 
+/* The n-th name, from `from` on, whose shard the members have, or have not. */
+static void name_player(bool here, unsigned from, char ret_name[16])
+{
+    char entity[72];
+
+    do {
+        snprintf(ret_name, 16, "p%u", from++);
+        snprintf(entity, sizeof entity, "player:%s", ret_name);
+    } while ((shard_of_entity(slice_from_text(entity), 4) == SHARD) != here);
+}
+
+/* 'r' a response, 'e' an error, in the order of the answer. */
+static void results(const struct world *w, char ret_kinds[16])
+{
+    struct reader reader =
+        reader_from((struct slice){ w->answered.body.data, w->answered.body.size });
+    struct proto_field field;
+    size_t count = 0;
+
+    while (proto_scan_next(&reader, &field) && count < 15)
+        ret_kinds[count++] = field.bytes.data[0] == 0x0a ? 'r' : 'e';
+    assert_true(proto_scan_ended(&reader));
+    ret_kinds[count] = 0;
+}
+
 /* ---- tests ---- */
 
 static void the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner(void **state)
@@ -425,6 +453,70 @@ static void the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the
     assert_int_equal(presences(w, 2), 2);
     wait_for_presences(w, 1);
     assert_int_equal(set_presence(w, 2, "ada", "1-5"), REPLY_REFUSED);
+}
+
+static void each_element_of_a_batch_is_carried_out_by_itself(void **state)
+{
+    struct world *w = *state;
+    Holdfast__V1__BatchSetPresenceRequest batch = HOLDFAST__V1__BATCH_SET_PRESENCE_REQUEST__INIT;
+    Holdfast__V1__SetPresenceRequest requests[4], *list[4];
+    char names[4][16], kinds[16];
+
+    for (unsigned i = 0; i < 4; i++) {
+        name_player(i != 1, 100 * i, names[i]); /* The second one is of another shard. */
+        holdfast__v1__set_presence_request__init(&requests[i]);
+        requests[i].player_id = names[i];
+        requests[i].op_id = text_lend("key:set");
+        requests[i].connection = text_lend(i == 2 ? "no such" : "game");
+        requests[i].ttl_ms = 60000;
+        list[i] = &requests[i];
+    }
+    batch.n_requests = 4;
+    batch.requests = list;
+    assert_int_equal(call(w, 0, METHOD_BATCH_SET_PRESENCE, &batch.base), REPLY_OK);
+    results(w, kinds);
+    assert_string_equal(kinds, "reer");
+    assert_true(is_online(w, 0, names[0]));
+    assert_false(is_online(w, 0, names[2]));
+    assert_true(is_online(w, 0, names[3]));
+    wait_for_presences(w, 2);
+    batch.n_requests = 0;
+    assert_int_equal(call(w, 0, METHOD_BATCH_SET_PRESENCE, &batch.base), REPLY_REFUSED);
+}
+
+static void a_member_lists_its_shards_and_says_which_it_does_not_have(void **state)
+{
+    struct world *w = *state;
+    Holdfast__Internal__V1__ListNodeOnlineRequest request =
+        HOLDFAST__INTERNAL__V1__LIST_NODE_ONLINE_REQUEST__INIT;
+    uint32_t shards[] = { 0, SHARD };
+    uint8_t bytes[64];
+    struct buf out = { 0 };
+
+    assert_int_equal(set_presence(w, 1, "ada", "1-10"), REPLY_OK);
+    wait_for_presences(w, 1);
+    request.n_shards = 2;
+    request.shards = shards;
+    request.limit = 10;
+    request.count = true;
+    struct slice asked = { bytes, holdfast__internal__v1__list_node_online_request__pack(&request,
+                                                                                         bytes) };
+
+    assert_true(mergers_list_online(w->members[0].mergers, asked, &out));
+    Holdfast__Internal__V1__ListNodeOnlineResponse *response =
+        holdfast__internal__v1__list_node_online_response__unpack(NULL, out.size, out.data);
+
+    assert_int_equal(response->n_rows, 1);
+    assert_string_equal(response->rows[0]->player->player_id, "ada");
+    assert_int_equal(response->count, 1);
+    assert_int_equal(response->n_missing, 1);
+    assert_int_equal(response->missing[0], 0);
+    assert_false(response->more);
+    holdfast__internal__v1__list_node_online_response__free_unpacked(response, NULL);
+    shards[0] = 4; /* There is no such shard. */
+    asked.size = holdfast__internal__v1__list_node_online_request__pack(&request, bytes);
+    assert_false(mergers_list_online(w->members[0].mergers, asked, &out));
+    buf_deinit(&out);
 }
 
 static void what_needs_no_documents_pays_nothing(void **state)
@@ -645,7 +737,7 @@ static void what_is_purged_comes_back_from_no_sleeper_and_no_disk(void **state)
     for (uint32_t i = 0; i < 3; i++) {
         stop(w, i);
         erasures_free(w->members[i].erasures);
-        w->members[i].erasures = erasures_new(3);
+        w->members[i].erasures = erasures_new(4);
     }
     for (uint32_t i = 0; i < 3; i++)
         start(w, i);
@@ -764,6 +856,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner, setup,
             teardown),
+        TEST(each_element_of_a_batch_is_carried_out_by_itself),
+        TEST(a_member_lists_its_shards_and_says_which_it_does_not_have),
         TEST(what_needs_no_documents_pays_nothing),
         TEST(a_write_is_everywhere_and_survives_a_restart_of_all),
         TEST(both_sides_of_a_cut_write_and_all_come_to_be_equal),

@@ -66,6 +66,14 @@ struct service {
 static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
                         const struct refusal *refusal);
 
+/* The method, or of a batch that goes whole, that of its elements. */
+static const struct method_info *carried_out(uint32_t number)
+{
+    const struct method_info *method = method_find(number);
+
+    return method_goes_whole(method) ? method_find(method->element) : method;
+}
+
 /* The link to that router is full of answers that it has not read. */
 static void refuse_unread(struct service *service, const struct call_reply *reply)
 {
@@ -111,7 +119,7 @@ static struct open_call *open_begin(struct service *service, const struct call_r
         service->places_used = place + 1;
     service->first_free = open->next_free;
     open->reply = *reply;
-    open->reply.is_outcome = method_find(method)->writes;
+    open->reply.is_outcome = carried_out(method)->writes;
     open->id = ++service->generation << 20 | (place + 1);
     open->begun_ns = loop_clock_ns();
     open->method = method;
@@ -226,7 +234,7 @@ void service_answer(void *user, uint64_t call, const struct shard_reply *reply, 
 /* Answered by the mergeable class. */
 static bool is_of_documents(uint32_t number)
 {
-    const struct method_info *method = method_find(number);
+    const struct method_info *method = carried_out(number);
 
     return method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE;
 }
@@ -437,7 +445,7 @@ static struct open_call *open_place(struct service *service, const struct frame 
     bool of_a_caller = is_of_a_caller(frame);
     struct asked asked = { .asker = of_a_caller ? frame->asker : 0,
                            .method = frame->method,
-                           .reads = of_a_caller && !method_find(frame->method)->writes };
+                           .reads = of_a_caller && !carried_out(frame->method)->writes };
 
     if (service->open_count >= places_of(service, frame)) {
         refuse_throttled(service, of_a_caller, reply);
@@ -533,6 +541,25 @@ struct event_news *service_event_news(struct service *service)
     return service->event_news;
 }
 
+static void list_online(struct service *service, const struct frame *frame,
+                        const struct call_reply *reply)
+{
+    if (service->mergers == NULL) {
+        refuse_call(service, reply, WIRE_UNAVAILABLE, NULL);
+        return;
+    }
+    const struct open_call *open = open_place(service, frame, reply, 0);
+
+    if (open == NULL)
+        return;
+    buf_clear(&service->scratch);
+    bool told = mergers_list_online(service->mergers, frame->body, &service->scratch);
+    const struct shard_reply answer = { .call = open->id,
+                                        .status = told ? REPLY_OK : REPLY_UNKNOWN };
+
+    service_answer(service, open->id, &answer, buf_slice(&service->scratch));
+}
+
 static void on_request(void *user, struct link *link, const struct frame *frame,
                        const struct call_reply *reply)
 {
@@ -560,6 +587,10 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
             incident_waits_ask(service->event_waits, reply, frame->body);
             break;
         }
+        if (frame->method == METHOD_LIST_NODE_ONLINE) {
+            list_online(service, frame, reply);
+            break;
+        }
         buf_clear(&service->scratch);
         if (frame->method == METHOD_GET_NODE_LOAD)
             service->options.load(service->options.user, &service->scratch);
@@ -567,9 +598,14 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
             service->options.status(service->options.user, frame->body, &service->scratch);
         answer(service, reply, WIRE_OK, buf_slice(&service->scratch));
         break;
+    case METHOD_SCATTER:
+        if (method_goes_whole(method))
+            shard_call(service, frame, reply);
+        else
+            refuse_method(service, reply);
+        break;
     case METHOD_ROUTER:
     case METHOD_STREAM:
-    case METHOD_SCATTER:
     case METHOD_OWNER:
     case METHOD_COORDINATOR:
         refuse_method(service, reply);
