@@ -66,6 +66,7 @@ enum method_trait {
     METHOD_PASSES_RESTORE = 1 << 4,  /* Not held back while the shard's backup is put back. */
     METHOD_SHARES_OUTCOMES = 1 << 6, /* A player may call it itself, and has a share of the shard's
                                       * room for outcomes. */
+    METHOD_WRITES_BESIDE = 1 << 7,   /* SHARD_VIEW: it writes beside the shard's log. */
     METHOD_ONLY_IN_LOGS = 1 << 5     /* Of an earlier version: applied, and refused as a request. */
 };
 
@@ -76,6 +77,7 @@ enum method_trait {
 #define METHOD_TRAITS_RELEASE (METHOD_PASSES_REVIEW | METHOD_PASSES_READS)
 #define METHOD_TRAITS_REPAIR  (METHOD_PASSES_REVIEW | METHOD_PASSES_INTENTS)
 #define METHOD_TRAITS_UPKEEP  METHOD_PASSES_RESTORE /* Of the shard itself. */
+#define METHOD_TRAITS_BESIDE  METHOD_WRITES_BESIDE
 #define METHOD_TRAITS_PLAYERS METHOD_SHARES_OUTCOMES
 #define METHOD_TRAITS_EARLIER METHOD_ONLY_IN_LOGS
 
@@ -253,7 +255,9 @@ enum method_trait {
     X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(272, GET_PRESENCE,          v1,           presence,     GetPresence,           get_presence,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(273, BATCH_GET_PRESENCE,    v1,           presence,     BatchGetPresence,      batch_get_presence,     SCATTER,      PLAY,  BULK,      PLAIN,   272, 200) \
-    X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      WRITE, BULK,      PLAIN,   270, 100)
+    X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      WRITE, BULK,      PLAIN,   270, 100) \
+    X(275, READ_DOCUMENTS,         v1,           backup,       ReadDocuments,         read_documents,         SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(276, RESTORE_DOCUMENTS,      v1,           backup,       RestoreDocuments,      restore_documents,      SHARD_VIEW,   ADMIN, ORDINARY,  BESIDE,  0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)

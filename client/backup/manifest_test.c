@@ -24,10 +24,10 @@ static void fill(struct manifest *manifest)
     buf_printf(&manifest->policy, "{\"version\":\"2\", \"currencies\":[]}");
     manifest_add_use(manifest, 1, hash_u128(SLICE_LITERAL("one")));
     manifest_add_use(manifest, 2, hash_u128(SLICE_LITERAL("two")));
-    row_digest_add(&manifest->shards[0].rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
-    manifest->shards[0].pack = (struct manifest_file){ 99, hash_u128(SLICE_LITERAL("pack")) };
+    row_digest_add(&manifest->shards[0].state.rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
+    manifest->shards[0].state.pack = (struct manifest_file){ 99, hash_u128(SLICE_LITERAL("pack")) };
     manifest->shards[1].index = 12;
-    manifest->shards[1].list.bytes = UINT64_MAX;
+    manifest->shards[1].state.list.bytes = UINT64_MAX;
 }
 
 static void encoded(struct buf *out)
@@ -52,7 +52,7 @@ static void a_manifest_reads_back_as_it_was_written(void **state)
     assert_int_equal(manifest.number, 3);
     assert_string_equal(manifest.cluster_id, "a-b-c");
     assert_int_equal(manifest.use_count, 2);
-    assert_int_equal(manifest.shards[0].rows.count, 1);
+    assert_int_equal(manifest.shards[0].state.rows.count, 1);
     assert_int_equal(manifest.shards[1].index, 12);
     manifest_encode(&manifest, &again);
     assert_true(slice_equal(buf_slice(&text), buf_slice(&again)));
@@ -91,7 +91,7 @@ static void a_newer_format_is_refused_as_such(void **state)
     (void)state;
 
     assert_int_equal(
-        manifest_decode(SLICE_LITERAL("holdfast-backup 2\nwhatever\n"), &manifest, &why),
+        manifest_decode(SLICE_LITERAL("holdfast-backup 3\nwhatever\n"), &manifest, &why),
         ERR_INVALID);
     assert_non_null(strstr(why.text, "newer version"));
     assert_int_equal(manifest_decode(SLICE_LITERAL("something else\n"), &manifest, &why),

@@ -445,7 +445,8 @@ err document_refuse(struct document_context *context, err why, const struct merg
                       " ms for which increments are told apart; nothing was done",
                       refusal->limit);
     case ERR_STALE_EPOCH:
-        return refuse_context(context, "a context of this document as it is now");
+        return refuse_context(context, "a context of after the last erasure of the entity, and of "
+                                       "after the last restore of the cluster from a backup");
     default:
         break;
     }

@@ -29,13 +29,24 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
     struct refusal refusal = { 0 };
     struct document_begun begun = { 0 };
 
-    CHECK(method != NULL && request->shard < mergers->options.shard_count);
+    CHECK(request->shard < mergers->options.shard_count);
     if (mergers->stopping || !mergers_is_member(mergers, request->shard))
         return ERR_NOT_FOUND;
     if (mergers_disk_is_behind(mergers))
         return ERR_FULL;
     arena_reset(&mergers->arena);
     mergers->calls++;
+    mergers_generation_follow(mergers, request->shard);
+    if (mergers_backup_has(request->method)) {
+        mergers_backup_call(mergers, request);
+        return ERR_OK;
+    }
+    CHECK(method != NULL);
+    const char *bars = mergers_generation_bars(&mergers->shards[request->shard]);
+    if (bars != NULL) {
+        mergers_refuse_unavailable(mergers, request->call, bars);
+        return ERR_OK;
+    }
     if (!mergers->has_secret) {
         mergers_refuse_unavailable(mergers, request->call,
                                    "this member has not read its secret yet");

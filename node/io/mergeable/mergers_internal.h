@@ -46,6 +46,10 @@ struct merger {
     bool started;                  /* It knows its members. */
     bool whole;                    /* What was read of the disk is all that it ever acknowledged. */
     bool known;                    /* `record` is there. */
+    uint64_t generation;           /* 0: the first. */
+    bool restoring;                /* No call is served. */
+    /* A member has a generation that this one has not heard of: what is written here would go. */
+    bool doubted;
     struct rep_record record;
     struct merge_members members;              /* As the replica was told; on disk, too. */
     uint64_t given_up_ms[MERGE_DEPARTING_MAX]; /* By place in departing: when it is forgotten. */
@@ -113,6 +117,8 @@ struct mergers {
     struct arena arena;
     uint32_t replicas;
     uint64_t repair_bytes, messages_dropped, calls, disk_ns;
+    struct gather *gathers; /* First pages of backups that wait for other members. */
+    uint64_t gather_last;
     bool stopping;
 };
 
@@ -123,6 +129,28 @@ bool mergers_is_member(const struct mergers *mergers, uint32_t shard);
 /* The replica, made if it was not needed before. NULL: this node is no member, or the shard's
  * record is not known. */
 struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard);
+
+/* The documents of the shard go, from the disk, too, and a generation begins without any. */
+void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t generation);
+void mergers_tick_begin(struct mergers *mergers);
+
+/* mergers_generation.c */
+uint64_t mergers_generation_of(const struct merger *merger);
+/* Begins the generation that the shard's log names. */
+void mergers_generation_follow(struct mergers *mergers, uint32_t shard);
+/* A member's message is of that generation. */
+void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t generation);
+/* Why no call is served; NULL: calls are. */
+const char *mergers_generation_bars(const struct merger *merger);
+
+/* mergers_backup.c */
+bool mergers_backup_has(uint32_t method);
+void mergers_backup_call(struct mergers *mergers, const struct mergers_request *request);
+/* A message between shells about backups; ERR_NOT_FOUND: it is another one. */
+NODISCARD err mergers_backup_message(struct mergers *mergers, uint64_t from, struct slice message);
+void mergers_backup_cancel(struct mergers *mergers, uint64_t call);
+void mergers_backup_tick(struct mergers *mergers);
+void mergers_backup_deinit(struct mergers *mergers);
 
 /* mergers_options.c */
 struct merge_options mergers_options_of(struct mergers *mergers, uint32_t shard);

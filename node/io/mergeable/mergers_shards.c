@@ -200,8 +200,7 @@ static void start(struct mergers *mergers, uint32_t shard)
     follow_members(mergers, merger);
     CHECK(merge_start(merger->replica, &merger->members, merger->whole) == ERR_OK);
     merger->started = true;
-    if (!loop_timer_is_running(&mergers->timer))
-        loop_timer_start_repeating(&mergers->timer, TICK_MS);
+    mergers_tick_begin(mergers);
     log_event(mergers->options.log, LOG_INFO, "documents.begun", LOG_N("shard", shard),
               LOG_N("records", merger->replica->store.count),
               LOG_N("syncing", merger->replica->syncing));
@@ -216,15 +215,21 @@ struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard)
 {
     struct merger *merger = &mergers->shards[shard];
 
-    if (merger->replica == NULL && mergers_is_member(mergers, shard))
+    if (merger->replica == NULL && mergers_is_member(mergers, shard)) {
+        mergers_generation_follow(mergers, shard);
         start(mergers, shard);
+    }
     return merger->started ? merger->replica : NULL;
 }
 
 static void end(struct mergers *mergers, uint32_t shard)
 {
     struct merger *merger = &mergers->shards[shard];
-    struct merger kept = { .known = merger->known, .record = merger->record, .life = merger->life };
+    struct merger kept = { .known = merger->known,
+                           .generation = merger->generation,
+                           .restoring = merger->restoring,
+                           .record = merger->record,
+                           .life = merger->life };
 
     merge_free(merger->replica);
     mergers_disk_forget(merger);
@@ -237,6 +242,21 @@ static void end(struct mergers *mergers, uint32_t shard)
     free(merger->held);
     *merger = kept;
     mergers->replicas--;
+}
+
+void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t generation)
+{
+    struct merger *merger = &mergers->shards[shard];
+    bool started = merger->started;
+
+    if (merger->replica != NULL) {
+        mergers_disk_drop(mergers, shard);
+        end(mergers, shard);
+    }
+    merger->generation = generation;
+    merger->doubted = false;
+    if (started && mergers_is_member(mergers, shard))
+        start(mergers, shard);
 }
 
 void mergers_record(struct mergers *mergers, uint32_t shard, const struct rep_record *record)
@@ -294,6 +314,8 @@ static void receive(struct mergers *mergers, uint32_t shard, const struct merge_
     struct merger *merger = &mergers->shards[shard];
     err e = merge_receive(merger->replica, loop_wall_ms(), message);
 
+    mergers_generation_heard(mergers, shard, head->generation);
+
     if (head->kind == MERGE_CHUNK && e == ERR_OK)
         mergers->repair_bytes += message.size;
     mergers_drain(mergers, shard);
@@ -315,6 +337,10 @@ err mergers_message(struct mergers *mergers, uint64_t from, struct slice message
         return ERR_OK;
     if (message.size > 0 && message.data[0] == DEPARTED)
         return take_departed(mergers, from, message);
+    err e = mergers_backup_message(mergers, from, message);
+
+    if (e != ERR_NOT_FOUND)
+        return e;
     if (merge_head_decode(&reader, &head) != ERR_OK || head.from != from ||
         head.shard >= mergers->options.shard_count)
         return ERR_CORRUPT;
@@ -407,6 +433,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
 {
     struct merger *merger = &mergers->shards[shard];
 
+    mergers_generation_follow(mergers, shard);
     mergers_erasures_follow(mergers, shard);
     merge_tick(merger->replica, loop_wall_ms());
     mergers_drain(mergers, shard);
@@ -417,7 +444,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
         return;
     mergers_look(merger, now_ms);
     give_departing_up(mergers, shard, now_ms);
-    if (merger->record.owner == mergers->options.self) {
+    if (merger->record.owner == mergers->options.self && !merger->restoring) {
         sweep(mergers, shard);
         sweep_dead(mergers, shard);
     }
@@ -441,6 +468,13 @@ static void on_tick(void *user)
         if (mergers->shards[i].started)
             tick(mergers, i, now_ms);
     }
+    mergers_backup_tick(mergers);
+}
+
+void mergers_tick_begin(struct mergers *mergers)
+{
+    if (!loop_timer_is_running(&mergers->timer))
+        loop_timer_start_repeating(&mergers->timer, TICK_MS);
 }
 
 /* ---- the whole ---- */
@@ -477,6 +511,7 @@ void mergers_free(struct mergers *mergers)
     mergers->stopping = true;
     mergers_disk_close(mergers);
     loop_hook_disarm(&mergers->hook);
+    mergers_backup_deinit(mergers);
     for (uint32_t i = 0; i < mergers->options.shard_count; i++) {
         if (mergers->shards[i].replica != NULL)
             end(mergers, i);
