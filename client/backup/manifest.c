@@ -32,12 +32,12 @@ void manifest_init(struct manifest *manifest, uint32_t shard_count)
         manifest->shards = mem_zalloc(sizeof *manifest->shards * shard_count);
 }
 
-const struct manifest_rows *manifest_rows_of(const struct manifest *manifest, uint32_t shard,
-                                             enum backup_kind kind)
+const struct manifest_rows *manifest_rows_of(const struct manifest *manifest,
+                                             const struct backup_part *part)
 {
-    CHECK(shard < manifest->shard_count);
-    return kind == BACKUP_STATE ? &manifest->shards[shard].state
-                                : &manifest->shards[shard].documents;
+    CHECK(part->shard < manifest->shard_count);
+    return part->kind == BACKUP_STATE ? &manifest->shards[part->shard].state
+                                      : &manifest->shards[part->shard].documents;
 }
 
 void manifest_deinit(struct manifest *manifest)

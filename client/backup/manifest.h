@@ -30,6 +30,10 @@ struct manifest_file {
 };
 
 enum backup_kind { BACKUP_STATE, BACKUP_DOCUMENTS };
+struct backup_part {
+    uint32_t shard;
+    enum backup_kind kind;
+};
 
 /* What there is of one kind. */
 struct manifest_rows {
@@ -69,8 +73,8 @@ struct manifest {
 
 /* With documents, of which there are none yet. */
 void manifest_init(struct manifest *manifest, uint32_t shard_count);
-const struct manifest_rows *manifest_rows_of(const struct manifest *manifest, uint32_t shard,
-                                             enum backup_kind kind);
+const struct manifest_rows *manifest_rows_of(const struct manifest *manifest,
+                                             const struct backup_part *part);
 void manifest_deinit(struct manifest *manifest);
 /* By rising number; once each. */
 void manifest_add_use(struct manifest *manifest, uint64_t number, struct hash128 checksum);

@@ -36,8 +36,8 @@ void repository_file_path(const struct repository *repository, const struct repo
                           enum repository_file file, char ret_path[BACKUP_PATH_MAX])
 {
     snprintf(ret_path, BACKUP_PATH_MAX, "%s/%06" PRIu64 "/shard-%04" PRIu32 "%s.%s",
-             repository->path, place->number, place->shard,
-             place->kind == BACKUP_DOCUMENTS ? ".documents" : "",
+             repository->path, place->number, place->part.shard,
+             place->part.kind == BACKUP_DOCUMENTS ? ".documents" : "",
              file == REPOSITORY_PACK ? "pack" : "list");
 }
 
@@ -336,11 +336,11 @@ err repository_manifest(const struct repository *repository, uint64_t number,
 }
 
 err repository_list(const struct repository *repository, const struct manifest *manifest,
-                    uint32_t shard, enum backup_kind kind, struct chunk_list *ret_list,
+                    const struct backup_part *part, struct chunk_list *ret_list,
                     struct backup_error *ret_why)
 {
-    const struct manifest_file *wanted = &manifest_rows_of(manifest, shard, kind)->list;
-    const struct repository_place place = { manifest->number, shard, kind };
+    const struct manifest_file *wanted = &manifest_rows_of(manifest, part)->list;
+    const struct repository_place place = { manifest->number, *part };
     char path[BACKUP_PATH_MAX];
     struct buf bytes = { 0 };
 

@@ -45,8 +45,7 @@ uint64_t repository_interrupted(const struct repository *repository);
 enum repository_file { REPOSITORY_PACK, REPOSITORY_LIST };
 struct repository_place {
     uint64_t number;
-    uint32_t shard;
-    enum backup_kind kind;
+    struct backup_part part;
 };
 void repository_path(const struct repository *repository, uint64_t number,
                      char ret_path[BACKUP_PATH_MAX]);
@@ -59,7 +58,7 @@ NODISCARD err repository_manifest(const struct repository *repository, uint64_t 
 /* Of one shard, compared with what the manifest says. Of documents there is one if there are rows.
  */
 NODISCARD err repository_list(const struct repository *repository, const struct manifest *manifest,
-                              uint32_t shard, enum backup_kind kind, struct chunk_list *ret_list,
+                              const struct backup_part *part, struct chunk_list *ret_list,
                               struct backup_error *ret_why);
 /* A directory for the backup that is numbered so. */
 NODISCARD err repository_begin(const struct repository *repository, uint64_t number,

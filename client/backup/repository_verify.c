@@ -13,11 +13,11 @@ static err verify_file(const char *path, const struct manifest_file *file,
 }
 
 static err verify_pair(const struct repository *repository, const struct manifest *manifest,
-                       const struct repository_place *of, struct verify_counts *counts,
+                       const struct backup_part *part, struct verify_counts *counts,
                        struct backup_error *ret_why)
 {
-    const struct manifest_rows *rows = manifest_rows_of(manifest, of->shard, of->kind);
-    const struct repository_place place = { manifest->number, of->shard, of->kind };
+    const struct manifest_rows *rows = manifest_rows_of(manifest, part);
+    const struct repository_place place = { manifest->number, *part };
     char path[BACKUP_PATH_MAX];
 
     repository_file_path(repository, &place, REPOSITORY_PACK, path);
@@ -35,12 +35,11 @@ static err verify_files(const struct repository *repository, const struct manife
     err e = ERR_OK;
 
     for (uint32_t i = 0; i < manifest->shard_count && e == ERR_OK; i++) {
-        e = verify_pair(repository, manifest, &(struct repository_place){ .shard = i }, counts,
-                        ret_why);
+        e = verify_pair(repository, manifest, &(struct backup_part){ .shard = i }, counts, ret_why);
         if (e == ERR_OK && manifest->shards[i].documents.rows.count > 0)
             e = verify_pair(repository, manifest,
-                            &(struct repository_place){ .shard = i, .kind = BACKUP_DOCUMENTS },
-                            counts, ret_why);
+                            &(struct backup_part){ .shard = i, .kind = BACKUP_DOCUMENTS }, counts,
+                            ret_why);
     }
     return e;
 }
@@ -65,12 +64,12 @@ static err verify_use(const struct repository *repository, const struct manifest
 }
 
 static err verify_rows(const struct repository *repository, const struct manifest *manifest,
-                       uint32_t shard, enum backup_kind kind, struct backup_error *ret_why)
+                       const struct backup_part *part, struct backup_error *ret_why)
 {
     struct shard_reader *reader;
     struct slice rows;
 
-    err e = shard_reader_new(repository, manifest, shard, kind, &reader, ret_why);
+    err e = shard_reader_new(repository, manifest, part, &reader, ret_why);
     if (e != ERR_OK)
         return e;
     do
@@ -95,9 +94,10 @@ err repository_verify(const struct repository *repository, uint64_t number,
     for (uint32_t i = 0; i < manifest.shard_count && e == ERR_OK; i++) {
         uint64_t documents = manifest.shards[i].documents.rows.count;
 
-        e = verify_rows(repository, &manifest, i, BACKUP_STATE, ret_why);
+        e = verify_rows(repository, &manifest, &(struct backup_part){ i, BACKUP_STATE }, ret_why);
         if (e == ERR_OK && documents > 0)
-            e = verify_rows(repository, &manifest, i, BACKUP_DOCUMENTS, ret_why);
+            e = verify_rows(repository, &manifest, &(struct backup_part){ i, BACKUP_DOCUMENTS },
+                            ret_why);
         counts->rows += manifest.shards[i].state.rows.count;
         counts->documents += documents;
     }

@@ -12,8 +12,8 @@ struct shard_reader;
 
 /* Both outlive the reader. Of documents there have to be some. Errors name the file. */
 NODISCARD err shard_reader_new(const struct repository *repository, const struct manifest *manifest,
-                               uint32_t shard, enum backup_kind kind,
-                               struct shard_reader **ret_reader, struct backup_error *ret_why);
+                               const struct backup_part *part, struct shard_reader **ret_reader,
+                               struct backup_error *ret_why);
 /* What the shard knew besides rows. */
 struct slice shard_reader_meta(const struct shard_reader *reader);
 /* The rows of the next chunk, valid until the next call; none: all were read, and they are what the

@@ -93,7 +93,8 @@ static err end_chunk(struct shard_writer *writer, struct backup_error *ret_why)
     if (writer->raw.size == 0)
         return ERR_OK;
     if (writer->list.count == CHUNKS_MAX) {
-        backup_why(ret_why, "shard %u has over %u chunks", writer->options.place.shard, CHUNKS_MAX);
+        backup_why(ret_why, "shard %u has over %u chunks", writer->options.place.part.shard,
+                   CHUNKS_MAX);
         return ERR_TOO_LARGE;
     }
     chunk.hash = hash_u128(buf_slice(&writer->raw));
@@ -120,7 +121,7 @@ static err put_row(struct shard_writer *writer, struct slice key, struct slice v
     err e = ERR_OK;
 
     if (writer->rows.count > 0 && slice_compare(key, buf_slice(&writer->last_key)) <= 0) {
-        backup_why(ret_why, "shard %u: rows came out of order", writer->options.place.shard);
+        backup_why(ret_why, "shard %u: rows came out of order", writer->options.place.part.shard);
         return ERR_CORRUPT;
     }
     if (writer->raw.size + key.size + value.size + 8 > CHUNK_RAW_BYTES_MAX)
@@ -145,7 +146,7 @@ err shard_writer_put(struct shard_writer *writer, struct slice rows, struct back
     while (e == ERR_OK && backup_row_next(&reader, &key, &value))
         e = put_row(writer, key, value, ret_why);
     if (e == ERR_OK && reader.bad) {
-        backup_why(ret_why, "shard %u: rows came malformed", writer->options.place.shard);
+        backup_why(ret_why, "shard %u: rows came malformed", writer->options.place.part.shard);
         e = ERR_CORRUPT;
     }
     return e;

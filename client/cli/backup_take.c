@@ -213,7 +213,7 @@ static bool write_shard(struct take *take, uint32_t shard, const struct chunk_li
 {
     const struct shard_writer_options options = {
         .repository = &take->repository,
-        .place = { take->manifest.number, shard, BACKUP_STATE },
+        .place = { take->manifest.number, { shard, BACKUP_STATE } },
         .before = before,
     };
     struct manifest_shard *made = &take->manifest.shards[shard];
@@ -239,8 +239,9 @@ static bool take_shard(struct take *take, uint32_t shard)
 {
     struct chunk_list before = { 0 };
 
-    if (take->before.number > 0 && repository_list(&take->repository, &take->before, shard,
-                                                   BACKUP_STATE, &before, &take->why) != ERR_OK)
+    if (take->before.number > 0 && repository_list(&take->repository, &take->before,
+                                                   &(struct backup_part){ shard, BACKUP_STATE },
+                                                   &before, &take->why) != ERR_OK)
         return false;
     bool good = write_shard(take, shard, take->before.number > 0 ? &before : NULL);
     chunk_list_deinit(&before);
@@ -293,7 +294,7 @@ static bool put_documents(struct take *take, uint32_t shard, struct document_pag
 {
     const struct shard_writer_options options = {
         .repository = &take->repository,
-        .place = { take->manifest.number, shard, BACKUP_DOCUMENTS },
+        .place = { take->manifest.number, { shard, BACKUP_DOCUMENTS } },
         .before = before,
     };
 
@@ -333,8 +334,9 @@ static bool take_documents(struct take *take, uint32_t shard)
     struct document_pages pages = { 0 };
     struct chunk_list before = { 0 };
     bool had = take->before.number > 0 && take->before.shards[shard].documents.rows.count > 0;
-    bool good = !had || repository_list(&take->repository, &take->before, shard, BACKUP_DOCUMENTS,
-                                        &before, &take->why) == ERR_OK;
+    bool good = !had || repository_list(&take->repository, &take->before,
+                                        &(struct backup_part){ shard, BACKUP_DOCUMENTS }, &before,
+                                        &take->why) == ERR_OK;
 
     good = good && copy_documents(take, shard, &pages, had ? &before : NULL);
     shard_writer_free(pages.writer);

@@ -68,8 +68,9 @@ static bool note_shard(const struct restore_documents *documents, uint32_t shard
     struct slice rows, key, value;
     bool good = true;
 
-    if (shard_reader_new(documents->repository, documents->manifest, shard, BACKUP_DOCUMENTS,
-                         &reader, documents->ret_why) != ERR_OK)
+    if (shard_reader_new(documents->repository, documents->manifest,
+                         &(struct backup_part){ shard, BACKUP_DOCUMENTS }, &reader,
+                         documents->ret_why) != ERR_OK)
         return false;
     do {
         good = shard_reader_next(reader, &rows, documents->ret_why) == ERR_OK;
@@ -246,8 +247,9 @@ static bool put_shard(const struct restore_documents *documents, uint32_t shard)
 
     if (documents->finished[shard] || documents->manifest->shards[shard].documents.rows.count == 0)
         return true;
-    if (shard_reader_new(documents->repository, documents->manifest, shard, BACKUP_DOCUMENTS,
-                         &reader, documents->ret_why) != ERR_OK)
+    if (shard_reader_new(documents->repository, documents->manifest,
+                         &(struct backup_part){ shard, BACKUP_DOCUMENTS }, &reader,
+                         documents->ret_why) != ERR_OK)
         return false;
     bool good = put_all(&parts, reader);
 

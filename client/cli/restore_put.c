@@ -293,7 +293,8 @@ static bool fill_shard(struct restore *restore, uint32_t shard)
     struct shard_reader *reader;
     bool *finished = &restore->finished[shard];
 
-    if (shard_reader_new(restore->repository, restore->manifest, shard, BACKUP_STATE, &reader,
+    if (shard_reader_new(restore->repository, restore->manifest,
+                         &(struct backup_part){ shard, BACKUP_STATE }, &reader,
                          &restore->why) != ERR_OK)
         return false;
     bool good = begin(restore, shard, shard_reader_meta(reader), &parts.done, finished);
@@ -312,7 +313,8 @@ static bool finish_shard(struct restore *restore, uint32_t shard)
     struct hash128 digest = row_digest_sum(&known->rows);
     struct chunk_list list;
 
-    if (repository_list(restore->repository, restore->manifest, shard, BACKUP_STATE, &list,
+    if (repository_list(restore->repository, restore->manifest,
+                        &(struct backup_part){ shard, BACKUP_STATE }, &list,
                         &restore->why) != ERR_OK)
         return false;
     json_t *request = shard_request(restore, shard);

@@ -14,7 +14,6 @@
 #define PARTS_MAX       UINT16_MAX
 #define PART_BYTES_MAX  (256u * 1024u)
 #define VALUE_BYTES_MAX (PART_BYTES_MAX + MERGE_VALUE_BYTES_MAX + 4096u)
-#define RETRY_MS        200u
 #define UNNUMBERED      1u /* The actor of cells in a backup. */
 
 /* ---- cells under other dots ---- */
@@ -60,14 +59,6 @@ static void add_cells(struct merge_record *record, const struct merge_record *fr
 }
 
 /* ---- rows of a backup ---- */
-
-static err refuse_later(struct document_context *context, const char *message)
-{
-    err e = refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "", "%s", message);
-
-    context->refusal->retry_after_ms = RETRY_MS;
-    return e;
-}
 
 static err refuse_rows(struct document_context *context)
 {
@@ -196,7 +187,8 @@ err backup_rows_read(struct document_context *context, struct slice after, uint3
         const struct document_rule *rule = number > 0 ? rule_at(context->rules, number) : NULL;
 
         if (number > 0 && rule == NULL)
-            return refuse_later(context, "this member does not know a collection of documents yet");
+            return document_unavailable(context,
+                                        "this member does not know a collection of documents yet");
         if (rule == NULL || !rule->deleted)
             put_record(row, rule != NULL ? rule->name : "", rows);
     }
@@ -320,7 +312,7 @@ static err row_absorb(struct document_context *context, const struct row *row,
     merge_record_deinit(&made);
     if (e == ERR_INVALID)
         return refuse_rows(context);
-    return e == ERR_OK ? e : refuse_later(context, "this member cannot take in more now");
+    return e == ERR_OK ? e : document_unavailable(context, "this member cannot take in more now");
 }
 
 err backup_rows_put(struct document_context *context, const struct backup_part *part,
@@ -332,7 +324,8 @@ err backup_rows_put(struct document_context *context, const struct backup_part *
     if (part->first > MCLOCK_COUNTER_MAX - BACKUP_ROWS_BYTES_MAX)
         return refuse_rows(context);
     if (mclock_floor(&context->replica->clock, part->actor) < part->first)
-        return refuse_later(context, "this member does not have the parts before this one yet");
+        return document_unavailable(context,
+                                    "this member does not have the parts before this one yet");
     while (reader_left(&reader) > 0) {
         struct slice key = read_bytes(&reader, KEY_BYTES_MAX);
         struct slice value = read_bytes(&reader, VALUE_BYTES_MAX);

@@ -363,7 +363,7 @@ err document_told(struct document_context *context, struct slice bytes,
 
 /* ---- what the core refused ---- */
 
-static err unavailable(struct document_context *context, const char *message)
+err document_unavailable(struct document_context *context, const char *message)
 {
     err e = refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "", "%s", message);
 
@@ -387,9 +387,9 @@ static err refuse_unavailable(struct document_context *context, const struct mer
 
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
         if (refusal->field != NULL && strcmp(refusal->field, reasons[i].field) == 0)
-            return unavailable(context, reasons[i].message);
+            return document_unavailable(context, reasons[i].message);
     }
-    return unavailable(context, "this member cannot write now");
+    return document_unavailable(context, "this member cannot write now");
 }
 
 /* Calls are answered, processes that ended are closed, and increments are folded. */

@@ -89,8 +89,7 @@ err merge_token_open(const struct merge_mac *mac, const struct merge_place *plac
         return ERR_INVALID;
     struct slice body = { bytes.data, bytes.size - MERGE_TOKEN_MAC_BYTES };
 
-    /* What another generation signed is refused whoever signed it: a restored cluster has another
-     * key. */
+    /* Before the mac: a restored cluster has another key. */
     if (body.size > 1 + sizeof(uint64_t) && body.data[0] == FORMAT &&
         load_u64(body.data + 1) != place->generation)
         return ERR_STALE_EPOCH;

@@ -21,7 +21,7 @@
 #define ASK               0xd1u
 #define TELL              0xd2u
 #define GATHERS_MAX       16u
-#define GATHER_MS_MAX     4000u /* Reports come every MERGE_REPORT_MS, and what lacks behind them. */
+#define GATHER_MS_MAX     4000u /* What lacks comes behind reports, every MERGE_REPORT_MS. */
 #define GATHER_MS_UNHEARD 1000u /* A member that was not heard lately is not waited for longer. */
 #define PART_BYTES_MAX    1000000u
 #define OTHER_MEMBERS_MAX (2 * MEMBERS_MAX)
