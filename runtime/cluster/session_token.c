@@ -110,15 +110,14 @@ void session_secrets_init(struct session_secrets *secrets, const char *cluster,
 /* Takes what stands before the next dash, or all, off the front. */
 static struct slice take_part(struct slice *rest)
 {
-    const uint8_t *dash = rest->size > 0 ? memchr(rest->data, '-', rest->size) : NULL;
     struct slice part = *rest;
 
-    if (dash == NULL) {
-        *rest = (struct slice){ NULL, 0 };
+    if (rest->size == 0)
         return part;
-    }
-    part.size = (size_t)(dash - rest->data);
-    *rest = (struct slice){ dash + 1, rest->size - part.size - 1 };
+    const uint8_t *dash = memchr(rest->data, '-', rest->size);
+    part.size = dash != NULL ? (size_t)(dash - rest->data) : rest->size;
+    size_t taken = part.size + (dash != NULL ? 1 : 0);
+    *rest = (struct slice){ rest->data + taken, rest->size - taken };
     return part;
 }
 
