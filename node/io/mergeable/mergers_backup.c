@@ -20,6 +20,7 @@
 
 #define ASK               0xd1u
 #define TELL              0xd2u
+#define LOOK_MS           100u
 #define GATHERS_MAX       16u
 #define GATHER_MS_MAX     4000u /* What lacks comes behind reports, every MERGE_REPORT_MS. */
 #define GATHER_MS_UNHEARD 1000u /* A member that was not heard lately is not waited for longer. */
@@ -158,6 +159,8 @@ static void look(struct mergers *mergers)
         answer_gather(mergers, gather);
         gather_free(gather);
     }
+    if (mergers->gathers == NULL)
+        loop_timer_stop(&mergers->gather_timer);
 }
 
 static uint64_t until_ms(const struct mergers *mergers, uint32_t shard, uint64_t member)
@@ -226,7 +229,8 @@ static void begin_gather(struct mergers *mergers, const struct page_request *req
         ask(mergers, gather, m->new_members[i]);
     gather->next = mergers->gathers;
     mergers->gathers = gather;
-    mergers_tick_begin(mergers);
+    if (!loop_timer_is_running(&mergers->gather_timer))
+        loop_timer_start_repeating(&mergers->gather_timer, LOOK_MS);
     look(mergers);
 }
 
@@ -321,13 +325,19 @@ void mergers_backup_cancel(struct mergers *mergers, uint64_t call)
     }
 }
 
-void mergers_backup_tick(struct mergers *mergers)
+static void on_timer(void *user)
 {
-    look(mergers);
+    look(user);
+}
+
+void mergers_backup_init(struct mergers *mergers)
+{
+    loop_timer_init(&mergers->gather_timer, mergers->options.loop, on_timer, mergers);
 }
 
 void mergers_backup_deinit(struct mergers *mergers)
 {
+    loop_timer_stop(&mergers->gather_timer);
     while (mergers->gathers != NULL)
         mergers_backup_cancel(mergers, mergers->gathers->call);
 }
@@ -405,7 +415,7 @@ static void restore_documents(struct mergers *mergers, const struct mergers_requ
 {
     Holdfast__V1__RestoreDocumentsResponse response =
         HOLDFAST__V1__RESTORE_DOCUMENTS_RESPONSE__INIT;
-    struct merge_replica *replica = mergers_need(mergers, request->shard);
+    struct merge_replica *replica = mergers->need(mergers, request->shard);
     struct refusal refusal = { 0 };
 
     CHECK(replica != NULL);
@@ -430,7 +440,7 @@ static void restore_documents(struct mergers *mergers, const struct mergers_requ
         mergers_answer(mergers, request->call, REPLY_OK,
                        arena_pack(&mergers->arena, &response.base));
     }
-    mergers_drain(mergers, request->shard);
+    mergers->drain(mergers, request->shard);
 }
 
 static const void *unpack(struct mergers *mergers, const struct mergers_request *request)

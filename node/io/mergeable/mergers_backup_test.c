@@ -50,7 +50,7 @@ struct trio {
     struct node nodes[MEMBERS];
     struct letter *first, **last;
     struct loop_hook hook;
-    uint64_t cut; /* Whom no message reaches, and none leaves; 0: nobody is cut off. */
+    uint64_t cut; /* Whom no message reaches, and none leaves; 0: all are reached. */
     uint64_t boot, ops;
     bool answered;
     enum reply_status status;

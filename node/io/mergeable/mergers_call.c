@@ -67,3 +67,9 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
     mergers_drain(mergers, request->shard);
     return ERR_OK;
 }
+
+void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call)
+{
+    mergers_backup_cancel(mergers, call);
+    mergers_call_cancel(&mergers->shards[shard], call);
+}

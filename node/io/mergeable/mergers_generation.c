@@ -28,7 +28,7 @@ void mergers_generation_follow(struct mergers *mergers, uint32_t shard)
         log_event(
             options->log, LOG_INFO, "documents.generation_begun", LOG_N("shard", shard),
             LOG_N("records_dropped", merger->replica != NULL ? merger->replica->store.count : 0));
-        mergers_begin_again(mergers, shard, restored.generation);
+        mergers->begin_again(mergers, shard, restored.generation);
     }
     if (merger->replica != NULL)
         merger->replica->restoring = merger->restoring;

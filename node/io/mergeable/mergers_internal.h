@@ -104,6 +104,9 @@ struct mergers {
     struct mergers_options options;
     /* mergers_drain: what is durable comes back by it. */
     void (*drain)(struct mergers *mergers, uint32_t shard);
+    /* mergers_need, mergers_begin_again: for what mergers_shards.c calls itself. */
+    struct merge_replica *(*need)(struct mergers *mergers, uint32_t shard);
+    void (*begin_again)(struct mergers *mergers, uint32_t shard, uint64_t generation);
     struct merger *shards;
     struct document_rules rules;
     struct hmac_key secret;
@@ -119,6 +122,7 @@ struct mergers {
     uint64_t repair_bytes, messages_dropped, calls, disk_ns;
     struct gather *gathers; /* First pages of backups that wait for other members. */
     uint64_t gather_last;
+    struct loop_timer gather_timer;
     bool stopping;
 };
 
@@ -132,7 +136,6 @@ struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard);
 
 /* The documents of the shard go, from the disk, too, and a generation begins without any. */
 void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t generation);
-void mergers_tick_begin(struct mergers *mergers);
 
 /* mergers_generation.c */
 uint64_t mergers_generation_of(const struct merger *merger);
@@ -144,12 +147,12 @@ void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t 
 const char *mergers_generation_bars(const struct merger *merger);
 
 /* mergers_backup.c */
+void mergers_backup_init(struct mergers *mergers);
 bool mergers_backup_has(uint32_t method);
 void mergers_backup_call(struct mergers *mergers, const struct mergers_request *request);
 /* A message between shells about backups; ERR_NOT_FOUND: it is another one. */
 NODISCARD err mergers_backup_message(struct mergers *mergers, uint64_t from, struct slice message);
 void mergers_backup_cancel(struct mergers *mergers, uint64_t call);
-void mergers_backup_tick(struct mergers *mergers);
 void mergers_backup_deinit(struct mergers *mergers);
 
 /* mergers_options.c */
@@ -190,6 +193,7 @@ void mergers_answer(struct mergers *mergers, uint64_t call, enum reply_status st
 void mergers_refuse(struct mergers *mergers, uint64_t call, const struct refusal *refusal);
 void mergers_refuse_unavailable(struct mergers *mergers, uint64_t call, const char *message);
 void mergers_call_done(struct mergers *mergers, uint32_t shard, const struct merge_done *done);
+void mergers_call_cancel(struct merger *merger, uint64_t id);
 void mergers_call_drop_all(struct merger *merger);
 
 #endif

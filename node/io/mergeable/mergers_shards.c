@@ -200,7 +200,8 @@ static void start(struct mergers *mergers, uint32_t shard)
     follow_members(mergers, merger);
     CHECK(merge_start(merger->replica, &merger->members, merger->whole) == ERR_OK);
     merger->started = true;
-    mergers_tick_begin(mergers);
+    if (!loop_timer_is_running(&mergers->timer))
+        loop_timer_start_repeating(&mergers->timer, TICK_MS);
     log_event(mergers->options.log, LOG_INFO, "documents.begun", LOG_N("shard", shard),
               LOG_N("records", merger->replica->store.count),
               LOG_N("syncing", merger->replica->syncing));
@@ -468,13 +469,6 @@ static void on_tick(void *user)
         if (mergers->shards[i].started)
             tick(mergers, i, now_ms);
     }
-    mergers_backup_tick(mergers);
-}
-
-void mergers_tick_begin(struct mergers *mergers)
-{
-    if (!loop_timer_is_running(&mergers->timer))
-        loop_timer_start_repeating(&mergers->timer, TICK_MS);
 }
 
 /* ---- the whole ---- */
@@ -486,6 +480,9 @@ err mergers_new(const struct mergers_options *options, struct mergers **ret_merg
 
     mergers->options = *options;
     mergers->drain = mergers_drain;
+    mergers->need = mergers_need;
+    mergers->begin_again = mergers_begin_again;
+    mergers_backup_init(mergers);
     mergers->shards = mem_zalloc(options->shard_count * sizeof *mergers->shards);
     loop_hook_init_late(&mergers->hook, options->loop, mergers_disk_run, mergers);
     loop_timer_init(&mergers->timer, options->loop, on_tick, mergers);
