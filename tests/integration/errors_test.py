@@ -768,6 +768,7 @@ class Errors(ClusterTest):
         for verb, more in (("Put", {"body": {"counter": {"maxValue": 5}}}), ("Rollback", {"version": 1}),
                            ("Delete", {})):
             writes[f"DefinitionService/{verb}Definition"] = unheard | more
+        writes["BackupService/RestoreDocuments"] = {"shard": 0}
         writes["SessionService/UnregisterServer"] = {"incarnation": self.client.register("unheard")}
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
         calls = writes | OF_ETCD | {"AdminService/SetPolicy": {"policy": policy | {"version": policy["version"] + 1}}}
