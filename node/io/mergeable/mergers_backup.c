@@ -23,7 +23,7 @@
 #define LOOK_MS           100u
 #define GATHERS_MAX       16u
 #define GATHER_MS_MAX     4000u /* What lacks comes behind reports, every MERGE_REPORT_MS. */
-#define GATHER_MS_UNHEARD 1000u /* A member that was not heard lately is not waited for longer. */
+#define GATHER_MS_UNHEARD 300u  /* A member that was not heard lately is not waited for longer. */
 #define PART_BYTES_MAX    1000000u
 #define OTHER_MEMBERS_MAX (2 * MEMBERS_MAX)
 
@@ -354,6 +354,7 @@ static void read_documents(struct mergers *mergers, const struct mergers_request
 {
     const struct merger *merger = &mergers->shards[request->shard];
     uint64_t reader = merger->replica != NULL ? merger->replica->actor : 0;
+    const char *bars = mergers_generation_bars(mergers, request->shard);
     const struct page_request page = {
         .call = request->call,
         .shard = request->shard,
@@ -366,8 +367,8 @@ static void read_documents(struct mergers *mergers, const struct mergers_request
         (void)refuse_number(&mergers->arena, &refusal, "bytes_max", "at most 524288",
                             asked->bytes_max);
         mergers_refuse(mergers, request->call, &refusal);
-    } else if (mergers_generation_bars(merger) != NULL) {
-        mergers_refuse_unavailable(mergers, request->call, mergers_generation_bars(merger));
+    } else if (bars != NULL) {
+        mergers_refuse_unavailable(mergers, request->call, bars);
     } else if (asked->reader == 0 && asked->after.len == 0) {
         begin_gather(mergers, &page);
     } else if (asked->reader != reader || (merger->replica != NULL && merger->replica->syncing)) {

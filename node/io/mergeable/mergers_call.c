@@ -42,7 +42,7 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
         return ERR_OK;
     }
     CHECK(method != NULL);
-    const char *bars = mergers_generation_bars(&mergers->shards[request->shard]);
+    const char *bars = mergers_generation_bars(mergers, request->shard);
     if (bars != NULL) {
         mergers_refuse_unavailable(mergers, request->call, bars);
         return ERR_OK;

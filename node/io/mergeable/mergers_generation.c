@@ -3,6 +3,8 @@
  * other member, since all messages name theirs. */
 #include "node/io/mergeable/mergers_internal.h"
 
+#define DOUBT_MS (5u * MERGE_REPORT_MS)
+
 uint64_t mergers_generation_of(const struct merger *merger)
 {
     return merger->generation != 0 ? merger->generation : MERGERS_GENERATION_FIRST;
@@ -40,14 +42,16 @@ void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t 
 
     if (mergers_generation_of(merger) == MERGERS_GENERATION_FIRST &&
         generation != MERGERS_GENERATION_FIRST)
-        merger->doubted = true;
+        merger->doubted_until_ms = loop_now_ms(mergers->options.loop) + DOUBT_MS;
 }
 
-const char *mergers_generation_bars(const struct merger *merger)
+const char *mergers_generation_bars(const struct mergers *mergers, uint32_t shard)
 {
+    const struct merger *merger = &mergers->shards[shard];
+
     if (merger->restoring)
         return "the shard is being restored from a backup";
-    if (merger->doubted)
+    if (loop_now_ms(mergers->options.loop) < merger->doubted_until_ms)
         return "this member has not read of its shard's restore yet";
     return NULL;
 }

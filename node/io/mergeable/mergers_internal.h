@@ -48,8 +48,9 @@ struct merger {
     bool known;                    /* `record` is there. */
     uint64_t generation;           /* 0: the first. */
     bool restoring;                /* No call is served. */
-    /* A member has a generation that this one has not heard of: what is written here would go. */
-    bool doubted;
+    /* A member has a generation that this one has not read of: what is written here would go. Until
+     * then, unless it says so again. */
+    uint64_t doubted_until_ms;
     struct rep_record record;
     struct merge_members members;              /* As the replica was told; on disk, too. */
     uint64_t given_up_ms[MERGE_DEPARTING_MAX]; /* By place in departing: when it is forgotten. */
@@ -144,7 +145,7 @@ void mergers_generation_follow(struct mergers *mergers, uint32_t shard);
 /* A member's message is of that generation. */
 void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t generation);
 /* Why no call is served; NULL: calls are. */
-const char *mergers_generation_bars(const struct merger *merger);
+const char *mergers_generation_bars(const struct mergers *mergers, uint32_t shard);
 
 /* mergers_backup.c */
 void mergers_backup_init(struct mergers *mergers);

@@ -255,7 +255,7 @@ void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t gener
         end(mergers, shard);
     }
     merger->generation = generation;
-    merger->doubted = false;
+    merger->doubted_until_ms = 0;
     if (started && mergers_is_member(mergers, shard))
         start(mergers, shard);
 }
