@@ -212,7 +212,7 @@ static void row_deinit(struct row *row)
 
 static err no_such_collection(struct document_context *context, struct slice name)
 {
-    return refuse(context->arena, context->refusal, CODE(NOT_FOUND), "collection",
+    return refuse(context->arena, context->refusal, CODE(NOT_FOUND), "rows",
                   "the backup has documents of a collection \"%.*s\", which is not defined here: "
                   "define it as it was, and restore again",
                   (int)name.size, (const char *)name.data);
@@ -229,8 +229,8 @@ static err number_here(struct document_context *context, struct slice name,
         return no_such_collection(context, name);
     if (policy != (rule != NULL ? rule->policy : MERGE_POLICY_MERGE))
         return refuse_invalid(
-            context->arena, context->refusal, "collection",
-            "of the policy that it had when the backup was taken",
+            context->arena, context->refusal, "rows",
+            "documents of collections that have the policy of the backup",
             arena_printf(context->arena, "%.*s", (int)name.size, (const char *)name.data));
     *ret_number = rule != NULL ? rule->number : 0;
     return ERR_OK;

@@ -417,7 +417,8 @@ static void a_collection_that_is_missing_or_another_is_named(void **state)
     assert_non_null(strstr(f->refusal.message, "\"rooms\""));
     define(f, &f->rules[1], 9, "rooms", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_SET);
     assert_int_equal(put(f, 0, 0, rows, &next), ERR_INVALID);
-    assert_string_equal(f->refusal.field, "collection");
+    assert_string_equal(f->refusal.field, "rows");
+    assert_string_equal(f->refusal.value, "rooms");
     assert_int_equal(f->members[0]->store.count, 0);
     /* Here, what is not known yet may be one; a deleted one is shown by nothing. */
     struct document_context context = context_of(f, f->old);

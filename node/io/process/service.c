@@ -228,14 +228,8 @@ static bool is_of_documents(uint32_t number)
 {
     const struct method_info *method = method_find(number);
 
-    return method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE;
-}
-
-/* By the mergeable class, too. */
-static bool is_beside(uint32_t number)
-{
-    return is_of_documents(number) || number == METHOD_READ_DOCUMENTS ||
-           number == METHOD_RESTORE_DOCUMENTS;
+    return method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE ||
+           number == METHOD_READ_DOCUMENTS || number == METHOD_RESTORE_DOCUMENTS;
 }
 
 /* Or what the cluster asks of itself: methods that only its processes know, for no asker. So are
@@ -351,7 +345,7 @@ static void call_cancel_at(struct service *service, const struct open_call *open
 {
     if (open->waits)
         return;
-    if (!is_beside(open->method))
+    if (!is_of_documents(open->method))
         workers_cancel(service->workers, open->shard, open->id);
     else if (service->mergers != NULL)
         mergers_cancel(service->mergers, open->shard, open->id);
@@ -375,8 +369,8 @@ static void call_begin(struct service *service, struct open_call *open,
     };
 
     memcpy(asked.trace, reply.trace, sizeof asked.trace);
-    err e = is_beside(call->method) ? documents_call(service, call, request)
-                                    : workers_call(service->workers, &asked);
+    err e = is_of_documents(call->method) ? documents_call(service, call, request)
+                                          : workers_call(service->workers, &asked);
     if (e == ERR_OK)
         return;
     open_end(service, open);
