@@ -92,7 +92,7 @@ static const struct method_info methods[] = {
       .scopes = METHOD_SCOPES_##sc,                                                                \
       .traits = METHOD_TRAITS_##kind,                                                              \
       .internal = INTERNAL_##package,                                                              \
-      .writes = WRITES_##r,                                                                        \
+      .writes = WRITES_##r || (METHOD_TRAITS_##kind & METHOD_WRITES_BESIDE) != 0,                  \
       .name = PACKAGE_##package SERVICE_##service #method,                                         \
       .request = &holdfast__##package##__##snake##_request__descriptor,                            \
       .response = &holdfast__##package##__##snake##_response__descriptor },
@@ -293,6 +293,7 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_REPAIR_PLAYER:
     case METHOD_REPAIR_ROW:
     case METHOD_RESTORE_ROWS:
+    case METHOD_RESTORE_DOCUMENTS:
     case METHOD_BEGIN_RESTORE:
     case METHOD_FINISH_RESTORE:
     case METHOD_RENEW_SESSIONS: /* A thousand names and tokens. */

@@ -68,6 +68,7 @@ enum method_trait {
                                       * room for outcomes. */
     METHOD_SENT_ONCE = 1 << 7,       /* It has no op_id, and carried out again it could do more than
                                       * it did: the router repeats no attempt that may be done. */
+    METHOD_WRITES_BESIDE = 1 << 8,   /* SHARD_VIEW: it writes beside the shard's log. */
     METHOD_ONLY_IN_LOGS = 1 << 5     /* Of an earlier version: applied, and refused as a request. */
 };
 
@@ -78,6 +79,7 @@ enum method_trait {
 #define METHOD_TRAITS_RELEASE (METHOD_PASSES_REVIEW | METHOD_PASSES_READS)
 #define METHOD_TRAITS_REPAIR  (METHOD_PASSES_REVIEW | METHOD_PASSES_INTENTS)
 #define METHOD_TRAITS_UPKEEP  METHOD_PASSES_RESTORE /* Of the shard itself. */
+#define METHOD_TRAITS_BESIDE  METHOD_WRITES_BESIDE
 #define METHOD_TRAITS_PLAYERS METHOD_SHARES_OUTCOMES
 #define METHOD_TRAITS_ONCE    METHOD_SENT_ONCE
 #define METHOD_TRAITS_EARLIER METHOD_ONLY_IN_LOGS
@@ -252,6 +254,8 @@ enum method_trait {
     X(263, UPDATE_DOCUMENT,        v1,           document,     UpdateDocument,        update_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(264, BATCH_GET_DOCUMENTS,    v1,           document,     BatchGetDocuments,     batch_get_documents,    SCATTER,      PLAY,  BULK,      PLAIN,   261, 100) \
     X(265, LIST_DOCUMENTS,         v1,           document,     ListDocuments,         list_documents,         MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(266, READ_DOCUMENTS,         v1,           backup,       ReadDocuments,         read_documents,         SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0) \
+    X(267, RESTORE_DOCUMENTS,      v1,           backup,       RestoreDocuments,      restore_documents,      SHARD_VIEW,   ADMIN, ORDINARY,  BESIDE,  0,   0) \
     X(270, SET_PRESENCE,          v1,           presence,     SetPresence,           set_presence,           MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(272, GET_PRESENCE,          v1,           presence,     GetPresence,           get_presence,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \

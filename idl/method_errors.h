@@ -380,6 +380,9 @@
 #define ERRORS_READ_BACKUP(X) \
     OF_READER(X) \
     X(NOT_FOUND, OPEN, "the shard holds no view for that backup any more", "start the backup again")
+#define ERRORS_READ_DOCUMENTS(X) \
+    OF_READER(X) \
+    X(VERSION_CONFLICT, OPEN, "another process of the shard's members answers than the one that gave the first page", "start the backup again")
 #define ERRORS_PREPARE_RESTORE(X) OF_WRITER(X) OF_CONFLICT(X)
 #define OF_RESTORE(X) \
     OF_WRITER(X) OF_SHARD_STATE(X)
@@ -387,6 +390,9 @@
     OF_RESTORE(X) \
     X(SCHEMA_TOO_NEW, OPEN, "the backup was made by a newer version", "update the cluster")
 #define ERRORS_RESTORE_ROWS(X) OF_RESTORE(X)
+#define ERRORS_RESTORE_DOCUMENTS(X) \
+    OF_RESTORE(X) \
+    X(NOT_FOUND, OPEN, "the backup has documents of a collection that is not defined here", "define it as it was, and restore again")
 #define ERRORS_FINISH_RESTORE(X) OF_RESTORE(X)
 /* clang-format on */
 

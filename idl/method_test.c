@@ -73,6 +73,8 @@ static void rows_do_not_contradict_themselves(void **state)
     assert_true(method_find(METHOD_SESSION_DUE)->writes);
     assert_false(method_find(METHOD_GET_BALANCES)->writes);
     assert_false(method_find(METHOD_READ_BACKUP)->writes);
+    assert_false(method_find(METHOD_READ_DOCUMENTS)->writes);
+    assert_true(method_find(METHOD_RESTORE_DOCUMENTS)->writes);
 }
 
 /* Routing and deduplication read the envelope by field number, so it must be alike everywhere. */

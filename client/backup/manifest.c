@@ -27,9 +27,17 @@ void hash_print(struct hash128 hash, char ret_text[33])
 
 void manifest_init(struct manifest *manifest, uint32_t shard_count)
 {
-    *manifest = (struct manifest){ .shard_count = shard_count };
+    *manifest = (struct manifest){ .has_documents = true, .shard_count = shard_count };
     if (shard_count > 0)
         manifest->shards = mem_zalloc(sizeof *manifest->shards * shard_count);
+}
+
+const struct manifest_rows *manifest_rows_of(const struct manifest *manifest,
+                                             const struct backup_part *part)
+{
+    CHECK(part->shard < manifest->shard_count);
+    return part->kind == BACKUP_STATE ? &manifest->shards[part->shard].state
+                                      : &manifest->shards[part->shard].documents;
 }
 
 void manifest_deinit(struct manifest *manifest)
@@ -60,18 +68,29 @@ static void put_file(struct buf *out, const char *name, const struct manifest_fi
     buf_printf(out, " %s %" PRIu64 " %s", name, file->bytes, hash);
 }
 
-static void put_shard(struct buf *out, uint32_t number, const struct manifest_shard *shard)
+static void put_rows(struct buf *out, const struct manifest_rows *rows)
 {
     char digest[33];
 
-    hash_print(row_digest_sum(&shard->rows), digest);
-    buf_printf(out,
-               "shard %" PRIu32 " index %" PRIu64 " epoch %" PRIu64 " rows %" PRIu64
-               " bytes %" PRIu64 " digest %s",
-               number, shard->index, shard->epoch, shard->rows.count, shard->row_bytes, digest);
-    put_file(out, "pack", &shard->pack);
-    put_file(out, "list", &shard->list);
+    hash_print(row_digest_sum(&rows->rows), digest);
+    buf_printf(out, " rows %" PRIu64 " bytes %" PRIu64 " digest %s", rows->rows.count,
+               rows->row_bytes, digest);
+    put_file(out, "pack", &rows->pack);
+    put_file(out, "list", &rows->list);
     buf_printf(out, "\n");
+}
+
+static void put_shard(struct buf *out, uint32_t number, const struct manifest_shard *shard)
+{
+    buf_printf(out, "shard %" PRIu32 " index %" PRIu64 " epoch %" PRIu64, number, shard->index,
+               shard->epoch);
+    put_rows(out, &shard->state);
+}
+
+static void put_documents(struct buf *out, uint32_t number, const struct manifest_shard *shard)
+{
+    buf_printf(out, "documents %" PRIu32 " away %" PRIu32, number, shard->members_away);
+    put_rows(out, &shard->documents);
 }
 
 void manifest_encode(struct manifest *manifest, struct buf *out)
@@ -79,7 +98,7 @@ void manifest_encode(struct manifest *manifest, struct buf *out)
     size_t begin = out->size;
     char hash[33];
 
-    buf_printf(out, FIRST_LINE "%u\n", MANIFEST_VERSION);
+    buf_printf(out, FIRST_LINE "%u\n", manifest->has_documents ? MANIFEST_VERSION : 1);
     buf_printf(out, "number %" PRIu64 "\n", manifest->number);
     buf_printf(out, "taken_at_ms %" PRIu64 "\n", manifest->taken_at_ms);
     buf_printf(out, "cluster %s\n", manifest->cluster_id);
@@ -98,6 +117,8 @@ void manifest_encode(struct manifest *manifest, struct buf *out)
     buf_printf(out, "shards %" PRIu32 "\n", manifest->shard_count);
     for (uint32_t i = 0; i < manifest->shard_count; i++)
         put_shard(out, i, &manifest->shards[i]);
+    for (uint32_t i = 0; i < manifest->shard_count && manifest->has_documents; i++)
+        put_documents(out, i, &manifest->shards[i]);
     manifest->checksum = hash_u128((struct slice){ out->data + begin, out->size - begin });
     hash_print(manifest->checksum, hash);
     buf_printf(out, "end %s\n", hash);
@@ -197,6 +218,20 @@ static void read_file(struct text *text, const char *what, char end, struct mani
     file->hash = hash(text, end);
 }
 
+static void read_rows(struct text *text, struct manifest_rows *rows)
+{
+    name(text, "rows");
+    rows->rows.count = number(text, ' ');
+    name(text, "bytes");
+    rows->row_bytes = number(text, ' ');
+    name(text, "digest");
+    struct hash128 sum = hash(text, ' ');
+    rows->rows.sums[0] = load_u64(sum.bytes);
+    rows->rows.sums[1] = load_u64(sum.bytes + 8);
+    read_file(text, "pack", ' ', &rows->pack);
+    read_file(text, "list", '\n', &rows->list);
+}
+
 static void read_shard(struct text *text, uint32_t wanted, struct manifest_shard *shard)
 {
     name(text, "shard");
@@ -205,16 +240,19 @@ static void read_shard(struct text *text, uint32_t wanted, struct manifest_shard
     shard->index = number(text, ' ');
     name(text, "epoch");
     shard->epoch = number(text, ' ');
-    name(text, "rows");
-    shard->rows.count = number(text, ' ');
-    name(text, "bytes");
-    shard->row_bytes = number(text, ' ');
-    name(text, "digest");
-    struct hash128 sum = hash(text, ' ');
-    shard->rows.sums[0] = load_u64(sum.bytes);
-    shard->rows.sums[1] = load_u64(sum.bytes + 8);
-    read_file(text, "pack", ' ', &shard->pack);
-    read_file(text, "list", '\n', &shard->list);
+    read_rows(text, &shard->state);
+}
+
+static void read_documents(struct text *text, uint32_t wanted, struct manifest_shard *shard)
+{
+    name(text, "documents");
+    text->bad |= number(text, ' ') != wanted;
+    name(text, "away");
+    uint64_t away = number(text, ' ');
+
+    text->bad |= away > UINT32_MAX;
+    shard->members_away = (uint32_t)away;
+    read_rows(text, &shard->documents);
 }
 
 static void read_uses(struct text *text, struct manifest *manifest)
@@ -263,9 +301,11 @@ static void read_all(struct text *text, struct manifest *manifest)
     manifest->shards = mem_zalloc(sizeof *manifest->shards * manifest->shard_count);
     for (uint32_t i = 0; i < manifest->shard_count && !text->bad; i++)
         read_shard(text, i, &manifest->shards[i]);
+    for (uint32_t i = 0; i < manifest->shard_count && manifest->has_documents && !text->bad; i++)
+        read_documents(text, i, &manifest->shards[i]);
 }
 
-static err check_version(struct text *text, struct backup_error *ret_why)
+static err read_version(struct text *text, struct manifest *manifest, struct backup_error *ret_why)
 {
     struct slice first = SLICE_LITERAL(FIRST_LINE);
 
@@ -276,7 +316,8 @@ static err check_version(struct text *text, struct backup_error *ret_why)
     }
     text->at += first.size;
     uint64_t version = number(text, '\n');
-    if (!text->bad && version == MANIFEST_VERSION)
+    manifest->has_documents = version == MANIFEST_VERSION;
+    if (!text->bad && version >= 1 && version <= MANIFEST_VERSION)
         return ERR_OK;
     if (!text->bad && version > MANIFEST_VERSION) {
         backup_why(ret_why,
@@ -293,11 +334,12 @@ err manifest_decode(struct slice bytes, struct manifest *ret_manifest, struct ba
     struct text text = { bytes.data, bytes.data + bytes.size, bytes.size > MANIFEST_BYTES_MAX };
     struct manifest manifest;
     struct buf again = { 0 };
-    err e = check_version(&text, ret_why);
+
+    manifest_init(&manifest, 0);
+    err e = read_version(&text, &manifest, ret_why);
 
     if (e != ERR_OK)
         return e;
-    manifest_init(&manifest, 0);
     read_all(&text, &manifest);
     size_t covered = (size_t)(text.at - bytes.data);
     name(&text, "end");

@@ -13,7 +13,7 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/row_digest.h"
 
-#define MANIFEST_VERSION    1u
+#define MANIFEST_VERSION    2u /* The first one had no documents. */
 #define MANIFEST_BYTES_MAX  (16u * 1024u * 1024u)
 #define MANIFEST_SHARDS_MAX 4096u
 #define MANIFEST_USES_MAX   65536u
@@ -29,12 +29,24 @@ struct manifest_file {
     struct hash128 hash; /* XXH3-128 of the whole file, as `xxhsum -H2` prints it. */
 };
 
-struct manifest_shard {
-    uint64_t index; /* Of the log: what the rows show. */
-    uint64_t epoch;
+enum backup_kind { BACKUP_STATE, BACKUP_DOCUMENTS };
+struct backup_part {
+    uint32_t shard;
+    enum backup_kind kind;
+};
+
+/* What there is of one kind. */
+struct manifest_rows {
     uint64_t row_bytes;
     struct row_digest rows;
-    struct manifest_file pack, list;
+    struct manifest_file pack, list; /* Of documents: no files if there are no rows. */
+};
+
+struct manifest_shard {
+    uint64_t index; /* Of the log: what the state shows. */
+    uint64_t epoch;
+    uint32_t members_away; /* Their documents, where no other member has them, are not in it. */
+    struct manifest_rows state, documents;
 };
 
 /* An earlier backup of the same directory that has some of the chunks. */
@@ -45,6 +57,7 @@ struct manifest_use {
 
 struct manifest {
     uint64_t number;
+    bool has_documents; /* False: an earlier version made it. */
     uint64_t taken_at_ms;
     char cluster_id[64];
     char software[64];
@@ -58,7 +71,10 @@ struct manifest {
     struct hash128 checksum; /* Set by encode and decode. */
 };
 
+/* With documents, of which there are none yet. */
 void manifest_init(struct manifest *manifest, uint32_t shard_count);
+const struct manifest_rows *manifest_rows_of(const struct manifest *manifest,
+                                             const struct backup_part *part);
 void manifest_deinit(struct manifest *manifest);
 /* By rising number; once each. */
 void manifest_add_use(struct manifest *manifest, uint64_t number, struct hash128 checksum);

@@ -24,10 +24,12 @@ static void fill(struct manifest *manifest)
     buf_printf(&manifest->policy, "{\"version\":\"2\", \"currencies\":[]}");
     manifest_add_use(manifest, 1, hash_u128(SLICE_LITERAL("one")));
     manifest_add_use(manifest, 2, hash_u128(SLICE_LITERAL("two")));
-    row_digest_add(&manifest->shards[0].rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
-    manifest->shards[0].pack = (struct manifest_file){ 99, hash_u128(SLICE_LITERAL("pack")) };
+    row_digest_add(&manifest->shards[0].state.rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
+    manifest->shards[0].state.pack = (struct manifest_file){ 99, hash_u128(SLICE_LITERAL("pack")) };
     manifest->shards[1].index = 12;
-    manifest->shards[1].list.bytes = UINT64_MAX;
+    manifest->shards[1].members_away = 1;
+    row_digest_add(&manifest->shards[1].documents.rows, SLICE_LITERAL("k"), SLICE_LITERAL("v"));
+    manifest->shards[1].state.list.bytes = UINT64_MAX;
 }
 
 static void encoded(struct buf *out)
@@ -52,13 +54,36 @@ static void a_manifest_reads_back_as_it_was_written(void **state)
     assert_int_equal(manifest.number, 3);
     assert_string_equal(manifest.cluster_id, "a-b-c");
     assert_int_equal(manifest.use_count, 2);
-    assert_int_equal(manifest.shards[0].rows.count, 1);
+    assert_int_equal(manifest.shards[0].state.rows.count, 1);
     assert_int_equal(manifest.shards[1].index, 12);
+    assert_true(manifest.has_documents);
+    assert_int_equal(manifest.shards[1].members_away, 1);
+    assert_int_equal(manifest.shards[1].documents.rows.count, 1);
     manifest_encode(&manifest, &again);
     assert_true(slice_equal(buf_slice(&text), buf_slice(&again)));
     manifest_deinit(&manifest);
     buf_deinit(&text);
     buf_deinit(&again);
+}
+
+static void a_manifest_of_before_there_were_documents_is_taken(void **state)
+{
+    struct manifest manifest;
+    struct backup_error why;
+    struct buf text = { 0 };
+    (void)state;
+
+    fill(&manifest);
+    manifest.has_documents = false;
+    manifest_encode(&manifest, &text);
+    manifest_deinit(&manifest);
+    assert_non_null(strstr((const char *)text.data, "holdfast-backup 1\n"));
+    assert_int_equal(manifest_decode(buf_slice(&text), &manifest, &why), ERR_OK);
+    assert_false(manifest.has_documents);
+    assert_int_equal(manifest.shards[0].state.rows.count, 1);
+    assert_int_equal(manifest.shards[1].documents.rows.count, 0);
+    manifest_deinit(&manifest);
+    buf_deinit(&text);
 }
 
 static void no_byte_of_a_manifest_can_change_unnoticed(void **state)
@@ -91,7 +116,7 @@ static void a_newer_format_is_refused_as_such(void **state)
     (void)state;
 
     assert_int_equal(
-        manifest_decode(SLICE_LITERAL("holdfast-backup 2\nwhatever\n"), &manifest, &why),
+        manifest_decode(SLICE_LITERAL("holdfast-backup 3\nwhatever\n"), &manifest, &why),
         ERR_INVALID);
     assert_non_null(strstr(why.text, "newer version"));
     assert_int_equal(manifest_decode(SLICE_LITERAL("something else\n"), &manifest, &why),
@@ -103,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_manifest_reads_back_as_it_was_written),
+        cmocka_unit_test(a_manifest_of_before_there_were_documents_is_taken),
         cmocka_unit_test(no_byte_of_a_manifest_can_change_unnoticed),
         cmocka_unit_test(a_newer_format_is_refused_as_such),
     };

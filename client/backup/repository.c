@@ -32,11 +32,13 @@ void repository_path(const struct repository *repository, uint64_t number,
     snprintf(ret_path, BACKUP_PATH_MAX, "%s/%06" PRIu64, repository->path, number);
 }
 
-void repository_file_path(const struct repository *repository, uint64_t number, uint32_t shard,
+void repository_file_path(const struct repository *repository, const struct repository_place *place,
                           enum repository_file file, char ret_path[BACKUP_PATH_MAX])
 {
-    snprintf(ret_path, BACKUP_PATH_MAX, "%s/%06" PRIu64 "/shard-%04" PRIu32 ".%s", repository->path,
-             number, shard, file == REPOSITORY_PACK ? "pack" : "list");
+    snprintf(ret_path, BACKUP_PATH_MAX, "%s/%06" PRIu64 "/shard-%04" PRIu32 "%s.%s",
+             repository->path, place->number, place->part.shard,
+             place->part.kind == BACKUP_DOCUMENTS ? ".documents" : "",
+             file == REPOSITORY_PACK ? "pack" : "list");
 }
 
 static void marker_path(const struct repository *repository, char ret_path[BACKUP_PATH_MAX])
@@ -334,13 +336,15 @@ err repository_manifest(const struct repository *repository, uint64_t number,
 }
 
 err repository_list(const struct repository *repository, const struct manifest *manifest,
-                    uint32_t shard, struct chunk_list *ret_list, struct backup_error *ret_why)
+                    const struct backup_part *part, struct chunk_list *ret_list,
+                    struct backup_error *ret_why)
 {
-    const struct manifest_file *wanted = &manifest->shards[shard].list;
+    const struct manifest_file *wanted = &manifest_rows_of(manifest, part)->list;
+    const struct repository_place place = { manifest->number, *part };
     char path[BACKUP_PATH_MAX];
     struct buf bytes = { 0 };
 
-    repository_file_path(repository, manifest->number, shard, REPOSITORY_LIST, path);
+    repository_file_path(repository, &place, REPOSITORY_LIST, path);
     err e = file_read(path, CHUNK_LIST_BYTES_MAX, &bytes, ret_why);
     if (e == ERR_OK &&
         (bytes.size != wanted->bytes || !hash128_equal(hash_u128(buf_slice(&bytes)), wanted->hash)))

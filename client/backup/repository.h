@@ -1,7 +1,8 @@
 /*
  * repository: a directory of backups: MARKER, and a directory for each backup, numbered from 1:
- * `000001/MANIFEST`, and of each shard `shard-0000.pack` and `shard-0000.list`. One without a
- * manifest was interrupted: it counts for nothing, and the next backup removes it.
+ * `000001/MANIFEST`, and of each shard `shard-0000.pack` and `shard-0000.list`, and of its
+ * documents, if it has any, `shard-0000.documents.pack` and `shard-0000.documents.list`. One
+ * without a manifest was interrupted: it counts for nothing, and the next backup removes it.
  */
 #ifndef CLIENT_BACKUP_REPOSITORY_H
 #define CLIENT_BACKUP_REPOSITORY_H
@@ -42,17 +43,22 @@ uint64_t repository_newest(const struct repository *repository);
 uint64_t repository_interrupted(const struct repository *repository);
 
 enum repository_file { REPOSITORY_PACK, REPOSITORY_LIST };
+struct repository_place {
+    uint64_t number;
+    struct backup_part part;
+};
 void repository_path(const struct repository *repository, uint64_t number,
                      char ret_path[BACKUP_PATH_MAX]);
-void repository_file_path(const struct repository *repository, uint64_t number, uint32_t shard,
+void repository_file_path(const struct repository *repository, const struct repository_place *place,
                           enum repository_file file, char ret_path[BACKUP_PATH_MAX]);
 
 /* ERR_NOT_FOUND: interrupted, or there never was one. Errors name the file. */
 NODISCARD err repository_manifest(const struct repository *repository, uint64_t number,
                                   struct manifest *ret_manifest, struct backup_error *ret_why);
-/* Of one shard, compared with what the manifest says. */
+/* Of one shard, compared with what the manifest says. Of documents there is one if there are rows.
+ */
 NODISCARD err repository_list(const struct repository *repository, const struct manifest *manifest,
-                              uint32_t shard, struct chunk_list *ret_list,
+                              const struct backup_part *part, struct chunk_list *ret_list,
                               struct backup_error *ret_why);
 /* A directory for the backup that is numbered so. */
 NODISCARD err repository_begin(const struct repository *repository, uint64_t number,

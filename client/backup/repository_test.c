@@ -65,7 +65,8 @@ struct content {
 static void write_shard(struct test *test, struct manifest *manifest, uint32_t shard,
                         struct content content, const struct chunk_list *before)
 {
-    const struct shard_writer_options options = { &test->repository, manifest->number, shard,
+    const struct shard_writer_options options = { &test->repository,
+                                                  { manifest->number, { shard, BACKUP_STATE } },
                                                   before };
     struct shard_writer *writer;
     struct buf rows = { 0 };
@@ -79,9 +80,9 @@ static void write_shard(struct test *test, struct manifest *manifest, uint32_t s
             buf_clear(&rows);
         }
     }
-    assert_int_equal(
-        shard_writer_finish(writer, SLICE_LITERAL("meta"), &manifest->shards[shard], &test->why),
-        ERR_OK);
+    assert_int_equal(shard_writer_finish(writer, SLICE_LITERAL("meta"),
+                                         &manifest->shards[shard].state, &test->why),
+                     ERR_OK);
     shard_writer_free(writer);
     buf_deinit(&rows);
 }
@@ -129,7 +130,9 @@ static void make_second(struct test *test, uint32_t rows, uint32_t changed)
     assert_int_equal(repository_manifest(&test->repository, 1, &first, &test->why), ERR_OK);
     begin(test, 2, &manifest);
     for (uint32_t i = 0; i < SHARDS; i++) {
-        assert_int_equal(repository_list(&test->repository, &first, i, &before, &test->why),
+        assert_int_equal(repository_list(&test->repository, &first,
+                                         &(struct backup_part){ i, BACKUP_STATE }, &before,
+                                         &test->why),
                          ERR_OK);
         write_shard(test, &manifest, i, (struct content){ rows, changed }, &before);
         chunk_list_deinit(&before);
@@ -162,7 +165,9 @@ static void what_is_written_is_read_back(void **state)
     open_again(test);
     assert_int_equal(verify(test, 1), ERR_OK);
     assert_int_equal(repository_manifest(&test->repository, 1, &manifest, &test->why), ERR_OK);
-    assert_int_equal(shard_reader_new(&test->repository, &manifest, 1, &reader, &test->why),
+    assert_int_equal(shard_reader_new(&test->repository, &manifest,
+                                      &(struct backup_part){ 1, BACKUP_STATE }, &reader,
+                                      &test->why),
                      ERR_OK);
     assert_true(slice_equal(shard_reader_meta(reader), SLICE_LITERAL("meta")));
     do {
@@ -194,8 +199,8 @@ static void a_later_backup_has_only_what_changed(void **state)
     assert_int_equal(verify(test, 2), ERR_OK);
     assert_int_equal(repository_manifest(&test->repository, 1, &first, &test->why), ERR_OK);
     assert_int_equal(repository_manifest(&test->repository, 2, &second, &test->why), ERR_OK);
-    assert_int_equal(second.shards[0].rows.count, 20010);
-    assert_in_range(second.shards[0].pack.bytes, 1, first.shards[0].pack.bytes / 20);
+    assert_int_equal(second.shards[0].state.rows.count, 20010);
+    assert_in_range(second.shards[0].state.pack.bytes, 1, first.shards[0].state.pack.bytes / 20);
     manifest_deinit(&first);
     manifest_deinit(&second);
 }
@@ -332,7 +337,7 @@ static void only_one_writes_at_a_time(void **state)
 static void rows_out_of_order_are_refused(void **state)
 {
     struct test *test = *state;
-    struct shard_writer_options options = { &test->repository, 1, 0, NULL };
+    struct shard_writer_options options = { &test->repository, { 1, { 0, BACKUP_STATE } }, NULL };
     struct shard_writer *writer;
     struct manifest manifest;
     struct buf rows = { 0 };

@@ -12,21 +12,34 @@ static err verify_file(const char *path, const struct manifest_file *file,
     return file_check(path, file, ret_why);
 }
 
+static err verify_pair(const struct repository *repository, const struct manifest *manifest,
+                       const struct backup_part *part, struct verify_counts *counts,
+                       struct backup_error *ret_why)
+{
+    const struct manifest_rows *rows = manifest_rows_of(manifest, part);
+    const struct repository_place place = { manifest->number, *part };
+    char path[BACKUP_PATH_MAX];
+
+    repository_file_path(repository, &place, REPOSITORY_PACK, path);
+    err e = verify_file(path, &rows->pack, counts, ret_why);
+
+    if (e != ERR_OK)
+        return e;
+    repository_file_path(repository, &place, REPOSITORY_LIST, path);
+    return verify_file(path, &rows->list, counts, ret_why);
+}
+
 static err verify_files(const struct repository *repository, const struct manifest *manifest,
                         struct verify_counts *counts, struct backup_error *ret_why)
 {
     err e = ERR_OK;
 
     for (uint32_t i = 0; i < manifest->shard_count && e == ERR_OK; i++) {
-        const struct manifest_shard *shard = &manifest->shards[i];
-        char path[BACKUP_PATH_MAX];
-
-        repository_file_path(repository, manifest->number, i, REPOSITORY_PACK, path);
-        e = verify_file(path, &shard->pack, counts, ret_why);
-        if (e != ERR_OK)
-            break;
-        repository_file_path(repository, manifest->number, i, REPOSITORY_LIST, path);
-        e = verify_file(path, &shard->list, counts, ret_why);
+        e = verify_pair(repository, manifest, &(struct backup_part){ .shard = i }, counts, ret_why);
+        if (e == ERR_OK && manifest->shards[i].documents.rows.count > 0)
+            e = verify_pair(repository, manifest,
+                            &(struct backup_part){ .shard = i, .kind = BACKUP_DOCUMENTS }, counts,
+                            ret_why);
     }
     return e;
 }
@@ -51,12 +64,12 @@ static err verify_use(const struct repository *repository, const struct manifest
 }
 
 static err verify_rows(const struct repository *repository, const struct manifest *manifest,
-                       uint32_t shard, struct backup_error *ret_why)
+                       const struct backup_part *part, struct backup_error *ret_why)
 {
     struct shard_reader *reader;
     struct slice rows;
 
-    err e = shard_reader_new(repository, manifest, shard, &reader, ret_why);
+    err e = shard_reader_new(repository, manifest, part, &reader, ret_why);
     if (e != ERR_OK)
         return e;
     do
@@ -79,8 +92,14 @@ err repository_verify(const struct repository *repository, uint64_t number,
     for (uint32_t i = 0; i < manifest.use_count && e == ERR_OK; i++)
         e = verify_use(repository, &manifest.uses[i], counts, ret_why);
     for (uint32_t i = 0; i < manifest.shard_count && e == ERR_OK; i++) {
-        e = verify_rows(repository, &manifest, i, ret_why);
-        counts->rows += manifest.shards[i].rows.count;
+        uint64_t documents = manifest.shards[i].documents.rows.count;
+
+        e = verify_rows(repository, &manifest, &(struct backup_part){ i, BACKUP_STATE }, ret_why);
+        if (e == ERR_OK && documents > 0)
+            e = verify_rows(repository, &manifest, &(struct backup_part){ i, BACKUP_DOCUMENTS },
+                            ret_why);
+        counts->rows += manifest.shards[i].state.rows.count;
+        counts->documents += documents;
     }
     if (e == ERR_OK)
         *ret_manifest = manifest;

@@ -6,7 +6,7 @@
 
 struct verify_counts {
     uint64_t files, bytes; /* Compared with their checksums. */
-    uint64_t rows;
+    uint64_t rows, documents;
 };
 
 /* Every file of the backup and of those that it uses, then every row of it. The first that is not

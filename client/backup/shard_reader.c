@@ -14,7 +14,7 @@
 struct shard_reader {
     const struct repository *repository;
     const struct manifest *manifest;
-    uint32_t shard;
+    struct backup_part part;
     struct chunk_list list;
     uint32_t next;
     uint64_t open_number; /* Whose pack is open; 0: none. */
@@ -25,18 +25,19 @@ struct shard_reader {
 };
 
 err shard_reader_new(const struct repository *repository, const struct manifest *manifest,
-                     uint32_t shard, struct shard_reader **ret_reader, struct backup_error *ret_why)
+                     const struct backup_part *part, struct shard_reader **ret_reader,
+                     struct backup_error *ret_why)
 {
     struct chunk_list list;
 
-    CHECK(shard < manifest->shard_count);
-    err e = repository_list(repository, manifest, shard, &list, ret_why);
+    CHECK(part->shard < manifest->shard_count);
+    err e = repository_list(repository, manifest, part, &list, ret_why);
     if (e != ERR_OK)
         return e;
     struct shard_reader *reader = mem_zalloc(sizeof *reader);
     reader->repository = repository;
     reader->manifest = manifest;
-    reader->shard = shard;
+    reader->part = *part;
     reader->list = list;
     reader->fd = -1;
     reader->zstd = ZSTD_createDCtx();
@@ -116,14 +117,15 @@ static bool count_rows(struct shard_reader *reader)
 
 static err at_end(const struct shard_reader *reader, struct backup_error *ret_why)
 {
-    const struct row_digest *wanted = &reader->manifest->shards[reader->shard].rows;
+    const struct row_digest *wanted = &manifest_rows_of(reader->manifest, &reader->part)->rows;
 
     if (reader->rows.count == wanted->count && reader->rows.sums[0] == wanted->sums[0] &&
         reader->rows.sums[1] == wanted->sums[1])
         return ERR_OK;
     backup_why(ret_why,
-               "backup %" PRIu64 ": the rows of shard %" PRIu32 " are not what the manifest says",
-               reader->manifest->number, reader->shard);
+               "backup %" PRIu64 ": the %s of shard %" PRIu32 " are not what the manifest says",
+               reader->manifest->number, reader->part.kind == BACKUP_STATE ? "rows" : "documents",
+               reader->part.shard);
     return ERR_CORRUPT;
 }
 
@@ -136,7 +138,9 @@ err shard_reader_next(struct shard_reader *reader, struct slice *ret_rows,
     if (reader->next == reader->list.count)
         return at_end(reader, ret_why);
     const struct chunk *chunk = &reader->list.chunks[reader->next++];
-    repository_file_path(reader->repository, chunk->number, reader->shard, REPOSITORY_PACK, path);
+    repository_file_path(reader->repository,
+                         &(struct repository_place){ chunk->number, reader->part }, REPOSITORY_PACK,
+                         path);
     err e = open_pack(reader, chunk->number, path, ret_why);
     if (e != ERR_OK)
         return e;

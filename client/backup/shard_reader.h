@@ -1,7 +1,7 @@
 /*
- * shard_reader: the rows of one shard as of one backup, chunk by chunk, each compared with its
- * hash, in the order of their keys; at the end the whole is compared with the manifest. Memory: two
- * chunks and the list of them.
+ * shard_reader: the rows of one kind of one shard as of one backup, chunk by chunk, each compared
+ * with its hash, in the order of their keys; at the end the whole is compared with the manifest.
+ * Memory: two chunks and the list of them.
  */
 #ifndef CLIENT_BACKUP_SHARD_READER_H
 #define CLIENT_BACKUP_SHARD_READER_H
@@ -10,9 +10,9 @@
 
 struct shard_reader;
 
-/* Both outlive the reader. Errors name the file. */
+/* Both outlive the reader. Of documents there have to be some. Errors name the file. */
 NODISCARD err shard_reader_new(const struct repository *repository, const struct manifest *manifest,
-                               uint32_t shard, struct shard_reader **ret_reader,
+                               const struct backup_part *part, struct shard_reader **ret_reader,
                                struct backup_error *ret_why);
 /* What the shard knew besides rows. */
 struct slice shard_reader_meta(const struct shard_reader *reader);

@@ -48,8 +48,7 @@ err shard_writer_new(const struct shard_writer_options *options, struct shard_wr
     char path[BACKUP_PATH_MAX];
     struct file_writer *pack;
 
-    repository_file_path(options->repository, options->number, options->shard, REPOSITORY_PACK,
-                         path);
+    repository_file_path(options->repository, &options->place, REPOSITORY_PACK, path);
     err e = file_writer_new(path, &pack, ret_why);
     if (e != ERR_OK)
         return e;
@@ -78,7 +77,7 @@ static err pack_chunk(struct shard_writer *writer, struct chunk *chunk,
                                     writer->raw.data, writer->raw.size, COMPRESSION_LEVEL);
     CHECK(!ZSTD_isError(size));
     writer->packed.size = size;
-    chunk->number = writer->options.number;
+    chunk->number = writer->options.place.number;
     chunk->offset = file_writer_size(writer->pack);
     chunk->packed_size = (uint32_t)size;
     writer->written++;
@@ -94,7 +93,8 @@ static err end_chunk(struct shard_writer *writer, struct backup_error *ret_why)
     if (writer->raw.size == 0)
         return ERR_OK;
     if (writer->list.count == CHUNKS_MAX) {
-        backup_why(ret_why, "shard %u has over %u chunks", writer->options.shard, CHUNKS_MAX);
+        backup_why(ret_why, "shard %u has over %u chunks", writer->options.place.part.shard,
+                   CHUNKS_MAX);
         return ERR_TOO_LARGE;
     }
     chunk.hash = hash_u128(buf_slice(&writer->raw));
@@ -121,7 +121,7 @@ static err put_row(struct shard_writer *writer, struct slice key, struct slice v
     err e = ERR_OK;
 
     if (writer->rows.count > 0 && slice_compare(key, buf_slice(&writer->last_key)) <= 0) {
-        backup_why(ret_why, "shard %u: rows came out of order", writer->options.shard);
+        backup_why(ret_why, "shard %u: rows came out of order", writer->options.place.part.shard);
         return ERR_CORRUPT;
     }
     if (writer->raw.size + key.size + value.size + 8 > CHUNK_RAW_BYTES_MAX)
@@ -146,7 +146,7 @@ err shard_writer_put(struct shard_writer *writer, struct slice rows, struct back
     while (e == ERR_OK && backup_row_next(&reader, &key, &value))
         e = put_row(writer, key, value, ret_why);
     if (e == ERR_OK && reader.bad) {
-        backup_why(ret_why, "shard %u: rows came malformed", writer->options.shard);
+        backup_why(ret_why, "shard %u: rows came malformed", writer->options.place.part.shard);
         e = ERR_CORRUPT;
     }
     return e;
@@ -159,8 +159,7 @@ static err write_list(struct shard_writer *writer, struct manifest_file *ret_fil
     struct file_writer *file;
     struct buf bytes = { 0 };
 
-    repository_file_path(writer->options.repository, writer->options.number, writer->options.shard,
-                         REPOSITORY_LIST, path);
+    repository_file_path(writer->options.repository, &writer->options.place, REPOSITORY_LIST, path);
     err e = file_writer_new(path, &file, ret_why);
     if (e != ERR_OK)
         return e;
@@ -174,21 +173,21 @@ static err write_list(struct shard_writer *writer, struct manifest_file *ret_fil
 }
 
 err shard_writer_finish(struct shard_writer *writer, struct slice meta,
-                        struct manifest_shard *ret_shard, struct backup_error *ret_why)
+                        struct manifest_rows *ret_rows, struct backup_error *ret_why)
 {
-    struct manifest_shard shard = { .rows = writer->rows, .row_bytes = writer->row_bytes };
+    struct manifest_rows made = { .rows = writer->rows, .row_bytes = writer->row_bytes };
     err e = end_chunk(writer, ret_why);
 
     if (e != ERR_OK)
         return e;
-    shard.rows = writer->rows;
+    made.rows = writer->rows;
     buf_append(&writer->list.meta, meta.data, meta.size);
-    e = file_writer_finish(writer->pack, &shard.pack, ret_why);
+    e = file_writer_finish(writer->pack, &made.pack, ret_why);
     writer->pack = NULL;
     if (e == ERR_OK)
-        e = write_list(writer, &shard.list, ret_why);
+        e = write_list(writer, &made.list, ret_why);
     if (e == ERR_OK)
-        *ret_shard = shard;
+        *ret_rows = made;
     return e;
 }
 

@@ -1,8 +1,8 @@
 /*
- * shard_writer: the rows of one shard, in the order of their keys, into chunks. Where a chunk ends
- * follows from the keys in it (a hash of the key), so that rows which come, change or go move only
- * the ends near them, and all other chunks are those of the backup before: only what that one
- * lacks is written. Memory: one page of rows and the list of chunks.
+ * shard_writer: the rows of one kind of one shard, in the order of their keys, into chunks. Where a
+ * chunk ends follows from the keys in it (a hash of the key), so that rows which come, change or go
+ * move only the ends near them, and all other chunks are those of the backup before: only what that
+ * one lacks is written. Memory: one page of rows and the list of chunks.
  */
 #ifndef CLIENT_BACKUP_SHARD_WRITER_H
 #define CLIENT_BACKUP_SHARD_WRITER_H
@@ -14,8 +14,7 @@ struct shard_writer;
 /* `before`: of the same shard, in the backup before; NULL: none. It outlives the writer. */
 struct shard_writer_options {
     const struct repository *repository;
-    uint64_t number;
-    uint32_t shard;
+    struct repository_place place;
     const struct chunk_list *before;
 };
 NODISCARD err shard_writer_new(const struct shard_writer_options *options,
@@ -24,9 +23,9 @@ NODISCARD err shard_writer_new(const struct shard_writer_options *options,
  * ERR_CORRUPT: malformed, or not in the order of their keys. */
 NODISCARD err shard_writer_put(struct shard_writer *writer, struct slice rows,
                                struct backup_error *ret_why);
-/* Durable. *ret_shard gets all but index and epoch. */
+/* Durable. */
 NODISCARD err shard_writer_finish(struct shard_writer *writer, struct slice meta,
-                                  struct manifest_shard *ret_shard, struct backup_error *ret_why);
+                                  struct manifest_rows *ret_rows, struct backup_error *ret_why);
 /* Chunks of all, and those of them that were written. */
 void shard_writer_counts(const struct shard_writer *writer, uint64_t *ret_chunks,
                          uint64_t *ret_written);

@@ -13,10 +13,11 @@
 #include "client/cli/output.h"
 #include "runtime/base/check.h"
 
-#define ATTEMPTS_MAX  5u
-#define CUT_AHEAD     1000u /* Audits take a cut a second: none shall come so far meanwhile. */
-#define PAGE_BYTES    (512u * 1024u)
-#define KEEP_EVERY_MS 20000u /* Nodes close a view that is not read. */
+#define ATTEMPTS_MAX   5u
+#define DOCUMENT_BYTES (256u * 1024u) /* A page of documents; a large one stands in it whole. */
+#define CUT_AHEAD      1000u /* Audits take a cut a second: none shall come so far meanwhile. */
+#define PAGE_BYTES     (512u * 1024u)
+#define KEEP_EVERY_MS  20000u /* Nodes close a view that is not read. */
 
 struct take {
     struct backup_link link;
@@ -25,6 +26,8 @@ struct take {
     struct manifest before;   /* Of the backup before; number 0: there is none. */
     uint8_t *used;            /* By number of an earlier backup: some chunk is there. */
     uint64_t chunks, chunks_written, bytes_written, row_bytes, row_count;
+    uint64_t document_rows;
+    uint32_t shards_apart; /* Of which not every member told what documents it has. */
     uint64_t kept_ms;
     struct backup_error why;
 };
@@ -190,7 +193,7 @@ static bool copy_rows(struct take *take, uint32_t shard, struct shard_writer *wr
 }
 
 static void note_chunks(struct take *take, const struct shard_writer *writer,
-                        const struct manifest_shard *shard)
+                        const struct manifest_rows *rows)
 {
     const struct chunk_list *list = shard_writer_list(writer);
     uint64_t chunks, written;
@@ -198,9 +201,8 @@ static void note_chunks(struct take *take, const struct shard_writer *writer,
     shard_writer_counts(writer, &chunks, &written);
     take->chunks += chunks;
     take->chunks_written += written;
-    take->bytes_written += shard->pack.bytes + shard->list.bytes;
-    take->row_bytes += shard->row_bytes;
-    take->row_count += shard->rows.count;
+    take->bytes_written += rows->pack.bytes + rows->list.bytes;
+    take->row_bytes += rows->row_bytes;
     for (uint32_t i = 0; i < list->count; i++) {
         if (list->chunks[i].number < take->manifest.number)
             take->used[list->chunks[i].number] = 1;
@@ -209,19 +211,24 @@ static void note_chunks(struct take *take, const struct shard_writer *writer,
 
 static bool write_shard(struct take *take, uint32_t shard, const struct chunk_list *before)
 {
-    struct shard_writer_options options = { &take->repository, take->manifest.number, shard,
-                                            before };
+    const struct shard_writer_options options = {
+        .repository = &take->repository,
+        .place = { take->manifest.number, { shard, BACKUP_STATE } },
+        .before = before,
+    };
     struct manifest_shard *made = &take->manifest.shards[shard];
     struct shard_writer *writer;
     struct page page = { 0 };
 
     if (shard_writer_new(&options, &writer, &take->why) != ERR_OK)
         return false;
-    bool good = copy_rows(take, shard, writer, &page) &&
-                shard_writer_finish(writer, buf_slice(&page.meta), made, &take->why) == ERR_OK;
+    bool good =
+        copy_rows(take, shard, writer, &page) &&
+        shard_writer_finish(writer, buf_slice(&page.meta), &made->state, &take->why) == ERR_OK;
     if (good) {
         made->index = page.index;
-        note_chunks(take, writer, made);
+        note_chunks(take, writer, &made->state);
+        take->row_count += made->state.rows.count;
     }
     shard_writer_free(writer);
     page_deinit(&page);
@@ -232,10 +239,109 @@ static bool take_shard(struct take *take, uint32_t shard)
 {
     struct chunk_list before = { 0 };
 
-    if (take->before.number > 0 &&
-        repository_list(&take->repository, &take->before, shard, &before, &take->why) != ERR_OK)
+    if (take->before.number > 0 && repository_list(&take->repository, &take->before,
+                                                   &(struct backup_part){ shard, BACKUP_STATE },
+                                                   &before, &take->why) != ERR_OK)
         return false;
     bool good = write_shard(take, shard, take->before.number > 0 ? &before : NULL);
+    chunk_list_deinit(&before);
+    return good;
+}
+
+/* ---- documents of one shard ---- */
+
+struct document_pages {
+    struct buf rows, after;
+    uint64_t reader; /* Of the first page; 0: none was read. */
+    uint32_t away;
+    bool last;
+    struct shard_writer *writer; /* NULL: there are none yet. */
+};
+
+static bool read_documents(struct take *take, uint32_t shard, struct document_pages *pages)
+{
+    json_t *answer = backup_link_ask(&take->link, &take->why, "BackupService/ReadDocuments",
+                                     json_pack("{s:i, s:o, s:o, s:i}", "shard", (int)shard,
+                                               "reader", json_sprintf("%" PRIu64, pages->reader),
+                                               "after", backup_text(buf_slice(&pages->after)),
+                                               "bytesMax", (int)DOCUMENT_BYTES));
+
+    if (answer == NULL)
+        return false;
+    buf_clear(&pages->rows);
+    bool good = backup_bytes(answer, "rows", &pages->rows);
+    pages->last = json_is_true(json_object_get(answer, "last"));
+    if (pages->after.size == 0)
+        pages->away = (uint32_t)answer_number(answer, "membersAway");
+    pages->reader = answer_number(answer, "reader");
+    json_decref(answer);
+    struct reader rows = reader_from(buf_slice(&pages->rows));
+    struct slice key = { 0 }, value;
+    while (backup_row_next(&rows, &key, &value))
+        ;
+    if (!good || rows.bad || (key.size == 0 && !pages->last)) {
+        backup_why(&take->why, "shard %u: a page of documents came malformed", shard);
+        return false;
+    }
+    buf_clear(&pages->after);
+    buf_append(&pages->after, key.data, key.size);
+    return true;
+}
+
+/* A shard without documents has no files of them. */
+static bool put_documents(struct take *take, uint32_t shard, struct document_pages *pages,
+                          const struct chunk_list *before)
+{
+    const struct shard_writer_options options = {
+        .repository = &take->repository,
+        .place = { take->manifest.number, { shard, BACKUP_DOCUMENTS } },
+        .before = before,
+    };
+
+    if (pages->rows.size == 0)
+        return true;
+    if (pages->writer == NULL && shard_writer_new(&options, &pages->writer, &take->why) != ERR_OK)
+        return false;
+    backup_link_pace(&take->link, pages->rows.size);
+    return shard_writer_put(pages->writer, buf_slice(&pages->rows), &take->why) == ERR_OK;
+}
+
+static bool copy_documents(struct take *take, uint32_t shard, struct document_pages *pages,
+                           const struct chunk_list *before)
+{
+    struct manifest_shard *made = &take->manifest.shards[shard];
+
+    while (!pages->last) {
+        if (!keep_views(take, shard) || !read_documents(take, shard, pages) ||
+            !put_documents(take, shard, pages, before))
+            return false;
+    }
+    made->members_away = pages->away;
+    take->shards_apart += pages->away > 0;
+    if (pages->writer == NULL)
+        return true;
+    if (shard_writer_finish(pages->writer, (struct slice){ 0 }, &made->documents, &take->why) !=
+        ERR_OK)
+        return false;
+    note_chunks(take, pages->writer, &made->documents);
+    take->document_rows += made->documents.rows.count;
+    return true;
+}
+
+/* As of a moment after the cut, each by itself. */
+static bool take_documents(struct take *take, uint32_t shard)
+{
+    struct document_pages pages = { 0 };
+    struct chunk_list before = { 0 };
+    bool had = take->before.number > 0 && take->before.shards[shard].documents.rows.count > 0;
+    bool good = !had || repository_list(&take->repository, &take->before,
+                                        &(struct backup_part){ shard, BACKUP_DOCUMENTS }, &before,
+                                        &take->why) == ERR_OK;
+
+    good = good && copy_documents(take, shard, &pages, had ? &before : NULL);
+    shard_writer_free(pages.writer);
+    buf_deinit(&pages.rows);
+    buf_deinit(&pages.after);
     chunk_list_deinit(&before);
     return good;
 }
@@ -297,7 +403,7 @@ static bool attempt(struct take *take)
     if (repository_begin(&take->repository, take->manifest.number, &take->why) != ERR_OK)
         return false;
     for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
-        if (!take_shard(take, i))
+        if (!take_shard(take, i) || !take_documents(take, i))
             return false;
     }
     return note_ends(take) && note_uses(take) &&
@@ -314,7 +420,8 @@ static void clean(struct take *take)
         (void)!repository_remove(&take->repository, take->manifest.number, &ignored);
     manifest_deinit(&take->manifest);
     take->chunks = take->chunks_written = take->bytes_written = 0;
-    take->row_bytes = take->row_count = 0;
+    take->row_bytes = take->row_count = take->document_rows = 0;
+    take->shards_apart = 0;
 }
 
 static bool run(struct take *take)
@@ -336,27 +443,38 @@ static bool run(struct take *take)
     }
 }
 
+static void warn(const struct take *take)
+{
+    if (take->shards_apart > 0)
+        fprintf(stderr,
+                "holdfast: of %u shards a member did not tell what documents it has: those that it "
+                "alone has are not in the backup\n",
+                take->shards_apart);
+}
+
 static void report(const struct arguments *arguments, const struct take *take)
 {
     const struct manifest *manifest = &take->manifest;
 
     if (wants_json(arguments)) {
         json_t *sum = json_pack(
-            "{s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)manifest->number,
-            "cut", (json_int_t)manifest->cut, "shards", (int)manifest->shard_count, "rows",
-            (json_int_t)take->row_count, "rowBytes", (json_int_t)take->row_bytes, "chunks",
-            (json_int_t)take->chunks, "chunksWritten", (json_int_t)take->chunks_written,
-            "bytesWritten", (json_int_t)take->bytes_written);
+            "{s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:i}", "number",
+            (json_int_t)manifest->number, "cut", (json_int_t)manifest->cut, "shards",
+            (int)manifest->shard_count, "rows", (json_int_t)take->row_count, "rowBytes",
+            (json_int_t)take->row_bytes, "chunks", (json_int_t)take->chunks, "chunksWritten",
+            (json_int_t)take->chunks_written, "bytesWritten", (json_int_t)take->bytes_written,
+            "documentRows", (json_int_t)take->document_rows, "shardsWithMembersAway",
+            (int)take->shards_apart);
         print_json(sum);
         json_decref(sum);
         return;
     }
     printf("backup %" PRIu64 " of cluster %s at cut %" PRIu64 ": %u shards, %" PRIu64
-           " rows, %" PRIu64 " KiB; %" PRIu64 " of %" PRIu64 " chunks were new, %" PRIu64
-           " KiB written\n",
+           " rows, %" PRIu64 " rows of documents, %" PRIu64 " KiB; %" PRIu64 " of %" PRIu64
+           " chunks were new, %" PRIu64 " KiB written\n",
            manifest->number, manifest->cluster_id, manifest->cut, manifest->shard_count,
-           take->row_count, take->row_bytes >> 10, take->chunks_written, take->chunks,
-           take->bytes_written >> 10);
+           take->row_count, take->document_rows, take->row_bytes >> 10, take->chunks_written,
+           take->chunks, take->bytes_written >> 10);
 }
 
 int backup_take(const struct arguments *arguments, const char *path)
@@ -368,8 +486,10 @@ int backup_take(const struct arguments *arguments, const char *path)
         return 2;
     if (repository_open_to_write(path, &take.repository, &take.why) == ERR_OK) {
         good = run(&take);
-        if (good)
+        if (good) {
+            warn(&take);
             report(arguments, &take);
+        }
         repository_close(&take.repository);
     }
     if (!good)

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/backup/shard_reader.h"
@@ -10,6 +11,7 @@
 #include "client/cli/backup_link.h"
 #include "client/cli/clock.h"
 #include "client/cli/output.h"
+#include "client/cli/restore_documents.h"
 #include "runtime/base/check.h"
 
 #define PART_BYTES     (256u * 1024u)
@@ -26,6 +28,7 @@ struct restore {
     struct backup_error why;
     uint64_t row_bytes;
     uint32_t empty, whole; /* Shards, as they were found. */
+    bool *finished;        /* By shard: an earlier attempt has finished it, documents included. */
 };
 
 /* Takes `request`. NULL: restore->why. */
@@ -288,15 +291,16 @@ static bool fill_shard(struct restore *restore, uint32_t shard)
 {
     struct parts parts = { .restore = restore, .shard = shard };
     struct shard_reader *reader;
-    bool finished = false;
+    bool *finished = &restore->finished[shard];
 
-    if (shard_reader_new(restore->repository, restore->manifest, shard, &reader, &restore->why) !=
-        ERR_OK)
+    if (shard_reader_new(restore->repository, restore->manifest,
+                         &(struct backup_part){ shard, BACKUP_STATE }, &reader,
+                         &restore->why) != ERR_OK)
         return false;
-    bool good = begin(restore, shard, shard_reader_meta(reader), &parts.done, &finished);
-    if (good && !finished)
+    bool good = begin(restore, shard, shard_reader_meta(reader), &parts.done, finished);
+    if (good && !*finished)
         good = put_all(&parts, reader);
-    restore->row_bytes += restore->manifest->shards[shard].row_bytes;
+    restore->row_bytes += restore->manifest->shards[shard].state.row_bytes;
     shard_reader_free(reader);
     buf_deinit(&parts.rows);
     return good;
@@ -305,12 +309,13 @@ static bool fill_shard(struct restore *restore, uint32_t shard)
 /* The shard compares what it was given with what the backup says, and serves from here on. */
 static bool finish_shard(struct restore *restore, uint32_t shard)
 {
-    const struct manifest_shard *known = &restore->manifest->shards[shard];
+    const struct manifest_rows *known = &restore->manifest->shards[shard].state;
     struct hash128 digest = row_digest_sum(&known->rows);
     struct chunk_list list;
 
-    if (repository_list(restore->repository, restore->manifest, shard, &list, &restore->why) !=
-        ERR_OK)
+    if (repository_list(restore->repository, restore->manifest,
+                        &(struct backup_part){ shard, BACKUP_STATE }, &list,
+                        &restore->why) != ERR_OK)
         return false;
     json_t *request = shard_request(restore, shard);
     json_object_set_new(request, "meta", backup_text(buf_slice(&list.meta)));
@@ -343,11 +348,18 @@ static bool run(struct restore *restore)
         json_decref(cluster);
         return false;
     }
+    const struct restore_documents documents = { .link = &restore->link,
+                                                 .repository = restore->repository,
+                                                 .manifest = restore->manifest,
+                                                 .finished = restore->finished,
+                                                 .ret_why = &restore->why };
     bool good = check_states(restore) && check_servers(restore) &&
+                restore_documents_check(&documents, restore->empty == shards) &&
                 set_policy(restore, json_object_get(cluster, "policy")) && raise_cluster(restore);
     json_decref(cluster);
     for (uint32_t i = 0; i < shards && good; i++)
         good = fill_shard(restore, i);
+    good = good && restore_documents_put(&documents);
     for (uint32_t i = 0; i < shards && good; i++)
         good = finish_shard(restore, i);
     return good;
@@ -360,14 +372,18 @@ int restore_put(const struct arguments *arguments, const struct repository *repo
 
     if (!backup_link_open(&restore.link, arguments))
         return 2;
+    restore.finished = mem_zalloc(manifest->shard_count * sizeof *restore.finished);
     bool good = run(&restore);
     if (good)
         printf("restored backup %" PRIu64 " of cluster %s: %u shards, %" PRIu64
                " KiB; game servers register again\n",
                manifest->number, manifest->cluster_id, manifest->shard_count,
                restore.row_bytes >> 10);
-    else
+    if (good && !manifest->has_documents)
+        printf("it has no documents: an earlier version made it\n");
+    if (!good)
         fprintf(stderr, "holdfast: not restored: %s\n", restore.why.text);
+    free(restore.finished);
     backup_link_close(&restore.link);
     return good ? 0 : 1;
 }

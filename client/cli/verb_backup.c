@@ -10,25 +10,35 @@
 
 static json_t *describe(const struct manifest *manifest)
 {
-    uint64_t rows = 0, bytes = 0;
+    uint64_t rows = 0, documents = 0, bytes = 0;
     char taken[UTC_TEXT_BYTES];
 
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
-        rows += manifest->shards[i].rows.count;
-        bytes += manifest->shards[i].pack.bytes + manifest->shards[i].list.bytes;
+        const struct manifest_shard *shard = &manifest->shards[i];
+
+        rows += shard->state.rows.count;
+        documents += shard->documents.rows.count;
+        bytes += shard->state.pack.bytes + shard->state.list.bytes + shard->documents.pack.bytes +
+                 shard->documents.list.bytes;
     }
-    return json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:i}", "number", (json_int_t)manifest->number,
-                     "taken", utc_text(manifest->taken_at_ms, taken), "cluster",
-                     manifest->cluster_id, "cut", (json_int_t)manifest->cut, "rows",
-                     (json_int_t)rows, "bytes", (json_int_t)bytes, "uses",
-                     (int)manifest->use_count);
+    return json_pack("{s:I, s:s, s:s, s:I, s:I, s:o, s:I, s:i}", "number",
+                     (json_int_t)manifest->number, "taken", utc_text(manifest->taken_at_ms, taken),
+                     "cluster", manifest->cluster_id, "cut", (json_int_t)manifest->cut, "rows",
+                     (json_int_t)rows, "documents",
+                     manifest->has_documents ? json_integer((json_int_t)documents) : json_null(),
+                     "bytes", (json_int_t)bytes, "uses", (int)manifest->use_count);
 }
 
 static const struct column list_columns[] = {
-    { .title = "NUMBER", .path = "number" },   { .title = "TAKEN", .path = "taken" },
-    { .title = "CLUSTER", .path = "cluster" }, { .title = "CUT", .path = "cut" },
-    { .title = "ROWS", .path = "rows" },       { .title = "BYTES", .path = "bytes" },
-    { .title = "USES", .path = "uses" },       { .title = NULL },
+    { .title = "NUMBER", .path = "number" },
+    { .title = "TAKEN", .path = "taken" },
+    { .title = "CLUSTER", .path = "cluster" },
+    { .title = "CUT", .path = "cut" },
+    { .title = "ROWS", .path = "rows" },
+    { .title = "DOCUMENTS", .path = "documents" },
+    { .title = "BYTES", .path = "bytes" },
+    { .title = "USES", .path = "uses" },
+    { .title = NULL },
 };
 
 static int refuse(const struct backup_error *why)
@@ -91,14 +101,16 @@ static int verify(const struct arguments *arguments)
             continue;
         }
         if (!wants_json(arguments))
-            printf("backup %" PRIu64 " is good: %u shards at cut %" PRIu64 "\n", number,
-                   manifest.shard_count, manifest.cut);
+            printf("backup %" PRIu64 " is good: %u shards at cut %" PRIu64 "%s\n", number,
+                   manifest.shard_count, manifest.cut,
+                   manifest.has_documents ? "" : ", without documents: an earlier version made it");
         manifest_deinit(&manifest);
     }
     if (wants_json(arguments)) {
-        json_t *sum = json_pack("{s:b, s:I, s:I, s:I, s:i}", "good", code == 0, "files",
+        json_t *sum = json_pack("{s:b, s:I, s:I, s:I, s:I, s:i}", "good", code == 0, "files",
                                 (json_int_t)counts.files, "bytes", (json_int_t)counts.bytes, "rows",
-                                (json_int_t)counts.rows, "backups", (int)repository.count);
+                                (json_int_t)counts.rows, "documents", (json_int_t)counts.documents,
+                                "backups", (int)repository.count);
         print_json(sum);
         json_decref(sum);
     }
@@ -116,7 +128,7 @@ const struct verb verb_backup[] = {
         .words = "backup",
         .topic = VERB_TOPIC_BACKUP,
         .arguments = "DIR",
-        .summary = "all players as of one moment, into a directory",
+        .summary = "all players as of one moment, and documents, into a directory",
         .details = "A later backup into the same directory writes only what changed.",
         .options = VERB_OPTIONS(&option_throttle, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = take,

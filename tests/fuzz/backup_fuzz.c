@@ -106,7 +106,7 @@ static void seed_manifest(struct fuzz_seeds *seeds)
     snprintf(manifest.software, sizeof manifest.software, "0.1.0");
     buf_printf(&manifest.policy, "{\"version\":\"1\"}");
     manifest_add_use(&manifest, 1, hash_u128(SLICE_LITERAL("x")));
-    row_digest_add(&manifest.shards[1].rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
+    row_digest_add(&manifest.shards[1].state.rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
     manifest_encode(&manifest, &text);
     fuzz_seed_add_kind(seeds, "manifest", KIND_MANIFEST, buf_slice(&text));
     text.size -= sizeof "end 0123456789abcdef0123456789abcdef\n" - 1;

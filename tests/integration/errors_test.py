@@ -67,6 +67,10 @@ UNIT_OF_METHOD = {
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
         "node/rpc/backup_restore_test.c", "a_shard_in_use_is_refused"),
+    ("BackupService/RestoreDocuments", "VERSION_CONFLICT", False): (
+        "node/io/mergeable/mergers_backup_test.c", "CODE(VERSION_CONFLICT)"),
+    ("BackupService/RestoreDocuments", "NOT_FOUND", False): (
+        "node/core/document/backup_rows_test.c", "CODE(NOT_FOUND)"),
     ("BackupService/FinishRestore", "VERSION_CONFLICT", False): (
         "node/rpc/backup_restore_test.c", "refused_as(w, ERROR(VERSION_CONFLICT))"),
 }
@@ -705,6 +709,7 @@ class Errors(ClusterTest):
         self.client.grant(self.player, 1)
         self.gives("VERSION_CONFLICT", "BackupService/ArmBackup", {"shard": 0})
         self.gives("NOT_FOUND", "BackupService/ReadBackup", {"shard": 1, "cut": "99"})
+        self.gives("VERSION_CONFLICT", "BackupService/ReadDocuments", {"shard": 1, "reader": "99"})
         self.gives("VERSION_CONFLICT", "BackupService/RestoreRows",
                    {"shard": 0, "restoreId": "A" * 22, "part": "1"})
 
@@ -763,6 +768,7 @@ class Errors(ClusterTest):
         for verb, more in (("Put", {"body": {"counter": {"maxValue": 5}}}), ("Rollback", {"version": 1}),
                            ("Delete", {})):
             writes[f"DefinitionService/{verb}Definition"] = unheard | more
+        writes["BackupService/RestoreDocuments"] = {"shard": 0}
         writes["SessionService/UnregisterServer"] = {"incarnation": self.client.register("unheard")}
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
         calls = writes | OF_ETCD | {"AdminService/SetPolicy": {"policy": policy | {"version": policy["version"] + 1}}}

@@ -230,8 +230,8 @@ class Rest(ClusterTest):
                                                                 if name == "RepairRow" else None))
                         self.assertIn(f"0 to {count - 1}", error["limit"])
                         self.assertEqual(error["value"], str(shard))
-        for method in ("GetBackupState", "ArmBackup", "CutBackup", "ReadBackup", "BeginRestore", "RestoreRows",
-                       "FinishRestore"):
+        for method in ("GetBackupState", "ArmBackup", "CutBackup", "ReadBackup", "ReadDocuments", "BeginRestore", "RestoreRows",
+                       "RestoreDocuments", "FinishRestore"):
             with self.subTest(method=method):
                 error = self.bad(400, "shard", self.ask("POST", f"/holdfast.v1.BackupService/{method}", {"shard": count}))
                 self.assertEqual((error["limit"], error["value"]), (f"0 to {count - 1}", str(count)))

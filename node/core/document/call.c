@@ -41,7 +41,7 @@ static err check_entity(struct document_context *context, const char *entity)
                           text_shorten(context->arena, text));
 }
 
-static err unavailable(struct document_context *context, const char *message)
+err document_unavailable(struct document_context *context, const char *message)
 {
     err e = refuse(context->arena, context->refusal, CODE(UNAVAILABLE), "", "%s", message);
 
@@ -55,7 +55,7 @@ static err no_such_collection(struct document_context *context, struct slice nam
     struct nearest nearest;
 
     if (!context->rules->complete)
-        return unavailable(context, "this member has not read all definitions yet");
+        return document_unavailable(context, "this member has not read all definitions yet");
     nearest_init(&nearest, name);
     for (uint32_t i = 0; i < context->rules->count; i++) {
         if (!context->rules->list[i].deleted)
@@ -468,9 +468,9 @@ static err refuse_unavailable(struct document_context *context, const struct mer
 
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
         if (refusal->field != NULL && strcmp(refusal->field, reasons[i].field) == 0)
-            return unavailable(context, reasons[i].message);
+            return document_unavailable(context, reasons[i].message);
     }
-    return unavailable(context, "this member cannot write now");
+    return document_unavailable(context, "this member cannot write now");
 }
 
 /* Calls are answered, processes that ended are closed, and increments are folded. */
@@ -526,7 +526,8 @@ err document_refuse(struct document_context *context, err why, const struct merg
                       " ms for which increments are told apart; nothing was done",
                       refusal->limit);
     case ERR_STALE_EPOCH:
-        return refuse_context(context, "a context of this document as it is now");
+        return refuse_context(context, "a context of after the last erasure of the entity, and of "
+                                       "after the last restore of the cluster from a backup");
     default:
         break;
     }

@@ -123,6 +123,8 @@ NODISCARD err document_commit(struct document_context *context, const struct doc
                               struct document_begun *ret_begun);
 /* What the core refused, in the caller's words. Returns ERR_CONFLICT. */
 err document_refuse(struct document_context *context, err why, const struct merge_refusal *refusal);
+/* UNAVAILABLE: the caller repeats it soon. */
+err document_unavailable(struct document_context *context, const char *message);
 /* The key under which documents of a collection stand: its number, then `key`. */
 struct slice document_row_name(struct arena *arena, const struct document_rule *rule,
                                struct slice key);

@@ -23,6 +23,15 @@ void merge_state_encode(const struct merge_replica *replica, struct buf *out)
     dot_index_encode(&replica->index, out);
 }
 
+uint64_t merge_state_generation(struct slice state)
+{
+    struct reader reader = reader_from(state);
+    uint8_t format = read_u8(&reader);
+    uint64_t generation = read_u64(&reader);
+
+    return reader.bad || format != FORMAT ? 0 : generation;
+}
+
 err merge_state_restore(struct merge_replica *replica, struct slice state)
 {
     struct reader reader = reader_from(state);

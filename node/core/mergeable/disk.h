@@ -17,6 +17,8 @@
 
 /* u8 format (1), u64 generation, u64 shard, u64 hlc, u8 syncing, clock, erasures, index. */
 void merge_state_encode(const struct merge_replica *replica, struct buf *out);
+/* Of which generation the state is; 0: it cannot be read. */
+uint64_t merge_state_generation(struct slice state);
 /* Into a new replica. ERR_CORRUPT: then nothing of this disk can be used; start with `whole` false.
  * ERR_STALE_EPOCH: of another generation or shard. */
 NODISCARD err merge_state_restore(struct merge_replica *replica, struct slice state);

@@ -240,7 +240,7 @@ static bool all_agree(const struct merge_replica *replica, uint64_t actor)
 
 void merge_close_actors(struct merge_replica *replica)
 {
-    if (replica->syncing)
+    if (replica->syncing || replica->restoring)
         return;
     for (uint32_t i = 0; i < replica->clock.count; i++) {
         const struct mclock_actor *actor = &replica->clock.actors[i];

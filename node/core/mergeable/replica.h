@@ -131,6 +131,9 @@ struct merge_replica {
      * member. It takes in everything of its peers first, and until then writes nothing and answers
      * no read. */
     bool syncing;
+    /* Its shard is being restored: what the backup has under one actor comes in parts, and no
+     * member ends that actor before the last one. */
+    bool restoring;
     /* Rows that could not be read: of these records nothing was taken in, whatever the clock says.
      * With `damage_unnamed` it may be any that has no row. */
     bool damage_unnamed;

@@ -108,13 +108,15 @@ static void another_record_or_shard_has_other_contexts(void **state)
     assert_int_equal(opened(made, buf_slice(&made->bytes)), ERR_INVALID);
 }
 
+/* A generation stands before what is signed: a restored cluster has another key. */
 static void no_bit_and_no_length_can_be_changed(void **state)
 {
     struct made *made = *state;
 
     for (size_t i = 0; i < made->bytes.size * 8; i++) {
         made->bytes.data[i / 8] ^= (uint8_t)(1u << i % 8);
-        assert_int_equal(opened(made, buf_slice(&made->bytes)), ERR_INVALID);
+        assert_int_equal(opened(made, buf_slice(&made->bytes)),
+                         i / 8 - 1 < sizeof(uint64_t) ? ERR_STALE_EPOCH : ERR_INVALID);
         made->bytes.data[i / 8] ^= (uint8_t)(1u << i % 8);
     }
     for (size_t size = 0; size < made->bytes.size; size++)

@@ -239,7 +239,7 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
     if (outcome->channel.touched)
         shard_channel_follow(shard, outcome, event, out);
     count_outcome(shard, outcome);
-    shard_erasure_follow(shard, outcome, out);
+    shard_erasure_follow(shard, entry, outcome, out);
     if (is_incident(shard, call, outcome))
         incident_applied(shard, entry, outcome, event, out);
     CHECK(shard_rep_step(shard, &done, out) == ERR_OK);

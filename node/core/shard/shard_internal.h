@@ -238,9 +238,10 @@ bool shard_operation_told(struct shard *shard, struct call *call, struct shard_o
  * ask again. */
 bool shard_operation_waits(struct shard *shard, struct call *call, struct slice body);
 
-/* shard_erased.c: the entry may have changed how far its entity is erased. */
-void shard_erasure_follow(struct shard *shard, const struct outcome *outcome,
-                          struct shard_out *out);
+/* shard_erased.c: the entry may have changed how far its entity is erased, or brought erasures from
+ * a backup. */
+void shard_erasure_follow(struct shard *shard, const struct entry *entry,
+                          const struct outcome *outcome, struct shard_out *out);
 
 /* shard_incident.c: what operators may ask about. Told by the owner alone, orphans aside. */
 void incident_applied(struct shard *shard, const struct entry *entry, const struct outcome *outcome,

@@ -27,6 +27,14 @@
 
 struct mergers;
 
+/* Each restore from a backup begins a generation of documents: what members have of an earlier one
+ * goes, and contexts of it are refused. */
+#define MERGERS_GENERATION_FIRST 1u
+struct mergers_restored {
+    uint64_t generation;
+    bool goes_on; /* Until it is over no call is served. */
+};
+
 struct mergers_options {
     struct loop *loop;
     const struct log *log;
@@ -44,6 +52,9 @@ struct mergers_options {
     bool (*takes)(void *user, uint64_t replica);
     /* A change of members waits no longer for documents. */
     uint64_t leave_wait_ms;
+    /* What the shard was restored from, as its applied log says; false: not known now. Borrowed;
+     * NULL: no shard ever was. */
+    bool (*restored)(void *user, uint32_t shard, struct mergers_restored *ret_restored);
     /* Ends a call. */
     void (*answer)(void *user, uint64_t call, const struct shard_reply *reply, struct slice body);
     void *user;
@@ -76,9 +87,10 @@ struct mergers_request {
     uint64_t call;
     struct slice bytes;
 };
-/* Answered by options.answer, perhaps before this returns. ERR_NOT_FOUND: this node is not a member
- * of the shard; ERR_FULL: too much waits for the disk to write more. Nothing was begun then. A full
- * disk ends writes, which the caller may bring to another member, and no reads. */
+/* Answered by options.answer, perhaps before this returns: DocumentService, PresenceService, and of
+ * BackupService what is about documents. ERR_NOT_FOUND: this node is not a member of the shard;
+ * ERR_FULL: too much waits for the disk to write more. Nothing was begun then. A full disk ends
+ * writes, which the caller may bring to another member, and no reads. */
 NODISCARD err mergers_call(struct mergers *mergers, const struct mergers_request *request);
 void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call);
 

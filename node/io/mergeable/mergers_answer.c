@@ -101,9 +101,9 @@ void mergers_call_done(struct mergers *mergers, uint32_t shard, const struct mer
     call_free(call);
 }
 
-void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t id)
+void mergers_call_cancel(struct merger *merger, uint64_t id)
 {
-    for (struct waiting_call **at = &mergers->shards[shard].calls; *at != NULL; at = &(*at)->next) {
+    for (struct waiting_call **at = &merger->calls; *at != NULL; at = &(*at)->next) {
         struct waiting_call *call = *at;
         if (call->id != id)
             continue;

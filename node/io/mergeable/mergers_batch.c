@@ -73,13 +73,15 @@ static void carry_out(struct batch *batch, uint32_t shard, struct slice request)
     struct mergers *mergers = batch->mergers;
     struct refusal refusal = { 0 };
     struct document_begun begun = { 0 };
-    const struct merge_replica *replica = mergers_need(mergers, shard);
+    const char *bars = mergers_call_bars(mergers, shard, batch->element->writes);
+    const struct merge_replica *replica = bars == NULL ? mergers_need(mergers, shard) : NULL;
 
     if (replica == NULL) {
-        put_unavailable(batch, "this node is not a member of the shard");
+        put_unavailable(batch, bars != NULL ? bars : "this node is not a member of the shard");
         return;
     }
-    mergers_erase(mergers, shard, request);
+    if (!mergers_disk_is_behind(mergers))
+        mergers_erase(mergers, shard, request);
     struct document_context context = mergers_context(mergers, shard, request, &refusal);
 
     if (batch->method->begin(&context, request, &begun) != ERR_OK)
@@ -137,10 +139,10 @@ err mergers_batch(struct mergers *mergers, const struct mergers_request *request
 
     if (mergers->stopping)
         return ERR_NOT_FOUND;
-    if (mergers_disk_is_behind(mergers))
+    if (!mergers_call_fits(mergers, method->writes))
         return ERR_FULL;
     arena_reset(&mergers->arena);
-    if (count == 0 || count > method->most || !mergers->has_secret) {
+    if (count == 0 || count > method->most) {
         mergers_refuse_unavailable(mergers, request->call,
                                    "this member cannot take the batch as a whole");
         return ERR_OK;

@@ -24,35 +24,55 @@ static void wait_for(struct merger *merger, const struct mergers_request *reques
     merger->calls = call;
 }
 
+static bool is_full(const struct mergers *mergers)
+{
+    return space_state(mergers->options.space) == SPACE_FULL;
+}
+
+bool mergers_call_fits(const struct mergers *mergers, bool writes)
+{
+    return !writes || is_full(mergers) || !mergers_disk_is_behind(mergers);
+}
+
+const char *mergers_call_bars(struct mergers *mergers, uint32_t shard, bool writes)
+{
+    if (writes && is_full(mergers))
+        return "this member's disk is full";
+    if (!mergers->has_secret)
+        return "this member has not read its secret yet";
+    mergers_generation_follow(mergers, shard);
+    return mergers_generation_bars(mergers, shard);
+}
+
 err mergers_call(struct mergers *mergers, const struct mergers_request *request)
 {
     const struct document_method *method = document_method_find(request->method);
+    bool writes = method_find(request->method)->writes;
     struct refusal refusal = { 0 };
     struct document_begun begun = { 0 };
 
     if (method_goes_whole(method_find(request->method)))
         return mergers_batch(mergers, request);
-    CHECK(method != NULL && request->shard < mergers->options.shard_count);
+    CHECK(request->shard < mergers->options.shard_count);
     if (mergers->stopping || !mergers_is_member(mergers, request->shard))
         return ERR_NOT_FOUND;
-    bool behind = mergers_disk_is_behind(mergers), writes = method_find(request->method)->writes;
-    bool full = space_state(mergers->options.space) == SPACE_FULL;
-
-    if (behind && writes && !full)
+    if (!mergers_call_fits(mergers, writes))
         return ERR_FULL;
     arena_reset(&mergers->arena);
     mergers->calls++;
-    if (full && writes) { /* Another member may have room. */
-        mergers_refuse_unavailable(mergers, request->call, "this member's disk is full");
+    if (mergers_backup_has(request->method) && !(writes && is_full(mergers))) {
+        mergers_generation_follow(mergers, request->shard);
+        mergers_backup_call(mergers, request);
         return ERR_OK;
     }
-    if (!mergers->has_secret) {
-        mergers_refuse_unavailable(mergers, request->call,
-                                   "this member has not read its secret yet");
+    const char *bars = mergers_call_bars(mergers, request->shard, writes);
+    if (bars != NULL) {
+        mergers_refuse_unavailable(mergers, request->call, bars);
         return ERR_OK;
     }
+    CHECK(method != NULL);
     CHECK(mergers_need(mergers, request->shard) != NULL);
-    if (!behind)
+    if (!mergers_disk_is_behind(mergers))
         mergers_erase(mergers, request->shard, request->bytes);
     struct document_context context =
         mergers_context(mergers, request->shard, request->bytes, &refusal);
@@ -66,4 +86,10 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
         mergers_refuse(mergers, request->call, &refusal);
     mergers_drain(mergers, request->shard);
     return ERR_OK;
+}
+
+void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call)
+{
+    mergers_backup_cancel(mergers, call);
+    mergers_call_cancel(&mergers->shards[shard], call);
 }

@@ -94,6 +94,8 @@ static void on_state(void *user, struct slice state)
 {
     struct loading *loading = user;
 
+    if (!loading->begun)
+        loading->merger->generation = merge_state_generation(state);
     loading->unusable |= merge_state_restore(begin(loading), state) != ERR_OK;
 }
 

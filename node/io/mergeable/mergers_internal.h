@@ -47,6 +47,11 @@ struct merger {
     bool started;                  /* It knows its members. */
     bool whole;                    /* What was read of the disk is all that it ever acknowledged. */
     bool known;                    /* `record` is there. */
+    uint64_t generation;           /* 0: the first. */
+    bool restoring;                /* No call is served. */
+    /* A member has a generation that this one has not read of: what is written here would go. Until
+     * then, unless it says so again. */
+    uint64_t doubted_until_ms;
     struct rep_record record;
     struct merge_members members;              /* As the replica was told; on disk, too. */
     uint64_t given_up_ms[MERGE_DEPARTING_MAX]; /* By place in departing: when it is forgotten. */
@@ -106,6 +111,9 @@ struct mergers {
     struct mergers_options options;
     /* mergers_drain: what is durable comes back by it. */
     void (*drain)(struct mergers *mergers, uint32_t shard);
+    /* mergers_need, mergers_begin_again: for what mergers_shards.c calls itself. */
+    struct merge_replica *(*need)(struct mergers *mergers, uint32_t shard);
+    void (*begin_again)(struct mergers *mergers, uint32_t shard, uint64_t generation);
     struct merger *shards;
     struct document_rules rules;
     struct hmac_key secret;
@@ -119,6 +127,9 @@ struct mergers {
     struct arena arena;
     uint32_t replicas;
     uint64_t repair_bytes, messages_dropped, calls, disk_ns;
+    struct gather *gathers; /* First pages of backups that wait for other members. */
+    uint64_t gather_last;
+    struct loop_timer gather_timer;
     bool stopping;
 };
 
@@ -129,6 +140,27 @@ bool mergers_is_member(const struct mergers *mergers, uint32_t shard);
 /* The replica, made if it was not needed before. NULL: this node is no member, or the shard's
  * record is not known. */
 struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard);
+
+/* The documents of the shard go, from the disk, too, and a generation begins without any. */
+void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t generation);
+
+/* mergers_generation.c */
+uint64_t mergers_generation_of(const struct merger *merger);
+/* Begins the generation that the shard's log names. */
+void mergers_generation_follow(struct mergers *mergers, uint32_t shard);
+/* A member's message is of that generation. */
+void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t generation);
+/* Why no call is served; NULL: calls are. */
+const char *mergers_generation_bars(const struct mergers *mergers, uint32_t shard);
+
+/* mergers_backup.c */
+void mergers_backup_init(struct mergers *mergers);
+bool mergers_backup_has(uint32_t method);
+void mergers_backup_call(struct mergers *mergers, const struct mergers_request *request);
+/* A message between shells about backups; ERR_NOT_FOUND: it is another one. */
+NODISCARD err mergers_backup_message(struct mergers *mergers, uint64_t from, struct slice message);
+void mergers_backup_cancel(struct mergers *mergers, uint64_t call);
+void mergers_backup_deinit(struct mergers *mergers);
 
 /* mergers_options.c */
 /* Of the shard's next replica, above that of its last. */
@@ -182,7 +214,12 @@ void mergers_answer(struct mergers *mergers, uint64_t call, enum reply_status st
                     struct slice body);
 void mergers_refuse(struct mergers *mergers, uint64_t call, const struct refusal *refusal);
 void mergers_refuse_unavailable(struct mergers *mergers, uint64_t call, const char *message);
+/* Whether the log takes what such a call may write. */
+bool mergers_call_fits(const struct mergers *mergers, bool writes);
+/* Why this member takes no such call of the shard now, which another may take; NULL: it does. */
+const char *mergers_call_bars(struct mergers *mergers, uint32_t shard, bool writes);
 void mergers_call_done(struct mergers *mergers, uint32_t shard, const struct merge_done *done);
+void mergers_call_cancel(struct merger *merger, uint64_t id);
 void mergers_call_drop_all(struct merger *merger);
 
 #endif

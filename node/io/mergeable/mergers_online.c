@@ -73,7 +73,8 @@ static bool can_tell(const struct mergers *mergers, uint32_t shard,
         return false;
     if (merger->replica == NULL)
         return is_old_member(mergers, merger);
-    return merger->started && !merger->replica->syncing;
+    return merger->started && !merger->replica->syncing &&
+           mergers_generation_bars(mergers, shard) == NULL;
 }
 
 /* The parts that can be read; the others are missing. How many. */

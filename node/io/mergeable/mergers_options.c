@@ -9,8 +9,6 @@
 #define CHUNK_RECORDS_MAX 256u
 #define CLOSED_MAX        256u
 #define OP_WINDOW_MS      (15u * 60u * 1000u)
-/* There is one generation of documents: a backup does not have them (docs/documents.md). */
-#define GENERATION 1u
 
 static void sign(void *user, struct slice message, uint8_t ret_mac[MERGE_TOKEN_MAC_BYTES])
 {
@@ -32,7 +30,7 @@ uint64_t mergers_next_boot(const struct mergers *mergers, uint32_t shard)
 struct merge_options mergers_options_of(struct mergers *mergers, uint32_t shard)
 {
     struct merge_options options = { .shard = shard,
-                                     .generation = GENERATION,
+                                     .generation = mergers_generation_of(&mergers->shards[shard]),
                                      .member = mergers->options.self,
                                      .boot = mergers->shards[shard].boot,
                                      .index_dots_max = INDEX_DOTS_MAX,

@@ -213,17 +213,22 @@ struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard)
 {
     struct merger *merger = &mergers->shards[shard];
 
-    if (merger->replica == NULL && mergers_is_member(mergers, shard))
+    if (merger->replica == NULL && mergers_is_member(mergers, shard)) {
+        mergers_generation_follow(mergers, shard);
         start(mergers, shard);
+    }
     return merger->started ? merger->replica : NULL;
 }
 
 static void end(struct mergers *mergers, uint32_t shard)
 {
     struct merger *merger = &mergers->shards[shard];
-    struct merger kept = {
-        .known = merger->known, .record = merger->record, .life = merger->life, .boot = merger->boot
-    };
+    struct merger kept = { .known = merger->known,
+                           .generation = merger->generation,
+                           .restoring = merger->restoring,
+                           .record = merger->record,
+                           .life = merger->life,
+                           .boot = merger->boot };
 
     merge_free(merger->replica);
     mergers_disk_forget(merger);
@@ -238,6 +243,21 @@ static void end(struct mergers *mergers, uint32_t shard)
     free(merger->held);
     *merger = kept;
     mergers->replicas--;
+}
+
+void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t generation)
+{
+    struct merger *merger = &mergers->shards[shard];
+    bool started = merger->started;
+
+    if (merger->replica != NULL) {
+        mergers_disk_drop(mergers, shard);
+        end(mergers, shard);
+    }
+    merger->generation = generation;
+    merger->doubted_until_ms = 0;
+    if (started && mergers_is_member(mergers, shard))
+        start(mergers, shard);
 }
 
 void mergers_record(struct mergers *mergers, uint32_t shard, const struct rep_record *record)
@@ -295,6 +315,8 @@ static void receive(struct mergers *mergers, uint32_t shard, const struct merge_
     struct merger *merger = &mergers->shards[shard];
     err e = merge_receive(merger->replica, loop_wall_ms(), message);
 
+    mergers_generation_heard(mergers, shard, head->generation);
+
     if (head->kind == MERGE_CHUNK && e == ERR_OK)
         mergers->repair_bytes += message.size;
     mergers_drain(mergers, shard);
@@ -316,6 +338,10 @@ err mergers_message(struct mergers *mergers, uint64_t from, struct slice message
         return ERR_OK;
     if (message.size > 0 && message.data[0] == DEPARTED)
         return take_departed(mergers, from, message);
+    err e = mergers_backup_message(mergers, from, message);
+
+    if (e != ERR_NOT_FOUND)
+        return e;
     if (merge_head_decode(&reader, &head) != ERR_OK || head.from != from ||
         head.shard >= mergers->options.shard_count)
         return ERR_CORRUPT;
@@ -359,6 +385,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
 {
     struct merger *merger = &mergers->shards[shard];
 
+    mergers_generation_follow(mergers, shard);
     mergers_erasures_follow(mergers, shard);
     merge_tick(merger->replica, loop_wall_ms());
     mergers_drain(mergers, shard);
@@ -368,7 +395,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     bool owner = merger->record.owner == mergers->options.self;
     bool looks = now_ms - merger->looked_ms >= LOOK_MS;
 
-    if (owner)
+    if (owner && !merger->restoring)
         mergers_sweep(mergers, shard, looks);
     if (!looks)
         return;
@@ -406,6 +433,9 @@ err mergers_new(const struct mergers_options *options, struct mergers **ret_merg
 
     mergers->options = *options;
     mergers->drain = mergers_drain;
+    mergers->need = mergers_need;
+    mergers->begin_again = mergers_begin_again;
+    mergers_backup_init(mergers);
     mergers->shards = mem_zalloc(options->shard_count * sizeof *mergers->shards);
     loop_hook_init_late(&mergers->hook, options->loop, mergers_disk_run, mergers);
     loop_timer_init(&mergers->timer, options->loop, on_tick, mergers);
@@ -431,6 +461,7 @@ void mergers_free(struct mergers *mergers)
     mergers->stopping = true;
     mergers_disk_close(mergers);
     loop_hook_disarm(&mergers->hook);
+    mergers_backup_deinit(mergers);
     for (uint32_t i = 0; i < mergers->options.shard_count; i++) {
         if (mergers->shards[i].replica != NULL)
             end(mergers, i);

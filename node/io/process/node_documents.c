@@ -42,6 +42,14 @@ static void on_answer(void *user, uint64_t call, const struct shard_reply *reply
     service_answer(documents->options.service, call, reply, body);
 }
 
+static bool on_restored(void *user, uint32_t shard, struct mergers_restored *ret_restored)
+{
+    const struct node_documents *documents = user;
+
+    return shard_views_restored(documents->options.views, shard, &ret_restored->generation,
+                                &ret_restored->goes_on);
+}
+
 static void on_definition(void *user, struct slice version)
 {
     const struct node_documents *documents = user;
@@ -85,6 +93,7 @@ static err make(struct node_documents *documents, char ret_text[MERGERS_TEXT_BYT
                                                    .send = on_send,
                                                    .takes = on_takes,
                                                    .leave_wait_ms = LEAVE_WAIT_MS,
+                                                   .restored = on_restored,
                                                    .answer = on_answer,
                                                    .user = documents },
                         &documents->mergers, ret_text);

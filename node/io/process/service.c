@@ -236,7 +236,8 @@ static bool is_of_documents(uint32_t number)
 {
     const struct method_info *method = carried_out(number);
 
-    return method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE;
+    return method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE ||
+           number == METHOD_READ_DOCUMENTS || number == METHOD_RESTORE_DOCUMENTS;
 }
 
 /* Or what the cluster asks of itself: methods that only its processes know, for no asker. So are

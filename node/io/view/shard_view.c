@@ -6,10 +6,15 @@
 
 #include "runtime/base/check.h"
 
+#define NEVER_RESTORED 1u
+#define RESTORING      (1ull << 63)
+
 struct shard_views {
     pthread_mutex_t lock;
     uint32_t count;
     _Atomic int64_t *pulled; /* By shard. */
+    /* By shard: a generation, and RESTORING; 0: it was not seen yet. */
+    _Atomic uint64_t *restored;
     struct erasures *erasures;
     struct shard_view views[];
 };
@@ -23,6 +28,7 @@ struct shard_views *shard_views_new(uint32_t shard_count)
     views->count = shard_count;
     views->erasures = erasures_new(shard_count);
     views->pulled = mem_zalloc(sizeof *views->pulled * ((size_t)shard_count + 1));
+    views->restored = mem_zalloc(sizeof *views->restored * ((size_t)shard_count + 1));
     return views;
 }
 
@@ -32,6 +38,7 @@ void shard_views_free(struct shard_views *views)
         return;
     pthread_mutex_destroy(&views->lock);
     free(views->pulled);
+    free(views->restored);
     erasures_free(views->erasures);
     free(views);
 }
@@ -51,6 +58,34 @@ int64_t shard_views_pulled(const struct shard_views *views, uint32_t shard)
 {
     CHECK(shard < views->count);
     return atomic_load_explicit(&views->pulled[shard], memory_order_relaxed);
+}
+
+uint64_t shard_views_restore_generation(struct hash128 restore_id)
+{
+    uint64_t generation = load_u64(restore_id.bytes) & ~RESTORING;
+
+    return generation > NEVER_RESTORED ? generation : NEVER_RESTORED + 1;
+}
+
+bool shard_views_restored(const struct shard_views *views, uint32_t shard, uint64_t *ret_generation,
+                          bool *ret_restoring)
+{
+    CHECK(shard < views->count);
+    uint64_t restored = atomic_load_explicit(&views->restored[shard], memory_order_relaxed);
+
+    *ret_generation = restored & ~RESTORING;
+    *ret_restoring = (restored & RESTORING) != 0;
+    return restored != 0;
+}
+
+static uint64_t restored_of(const struct shard_use *use)
+{
+    static const struct hash128 none = { { 0 } };
+
+    if (hash128_equal(use->restore_id, none))
+        return NEVER_RESTORED;
+    return shard_views_restore_generation(use->restore_id) |
+           (use->kind == USE_RESTORING ? RESTORING : 0);
 }
 
 struct erasures *shard_views_erasures(const struct shard_views *views)
@@ -128,6 +163,8 @@ void shard_views_publish(struct shard_views *views, const struct shard *shard, u
 
     view.checkpoints = checkpoints;
     view.replayed = replayed;
+    atomic_store_explicit(&views->restored[view.shard], restored_of(&shard_meta(shard)->use),
+                          memory_order_relaxed);
     publish(views, &view);
 }
 

@@ -1,0 +1,57 @@
+/* Which generation of documents a shard has: a restore from a backup begins one. Each member learns
+ * of it from its own log; what it still has of the generation before goes then, and reaches no
+ * other member, since all messages name theirs. */
+#include "node/io/mergeable/mergers_internal.h"
+
+#define DOUBT_MS (5u * MERGE_REPORT_MS)
+
+uint64_t mergers_generation_of(const struct merger *merger)
+{
+    return merger->generation != 0 ? merger->generation : MERGERS_GENERATION_FIRST;
+}
+
+/* A member whose log is behind says that the shard was never restored: what it has stays. */
+static bool is_news(const struct merger *merger, const struct mergers_restored *restored)
+{
+    return restored->generation != MERGERS_GENERATION_FIRST &&
+           restored->generation != mergers_generation_of(merger);
+}
+
+void mergers_generation_follow(struct mergers *mergers, uint32_t shard)
+{
+    struct merger *merger = &mergers->shards[shard];
+    const struct mergers_options *options = &mergers->options;
+    struct mergers_restored restored;
+
+    if (options->restored == NULL || !options->restored(options->user, shard, &restored))
+        return;
+    merger->restoring = restored.goes_on;
+    if (is_news(merger, &restored)) {
+        log_event(
+            options->log, LOG_INFO, "documents.generation_begun", LOG_N("shard", shard),
+            LOG_N("records_dropped", merger->replica != NULL ? merger->replica->store.count : 0));
+        mergers->begin_again(mergers, shard, restored.generation);
+    }
+    if (merger->replica != NULL)
+        merger->replica->restoring = merger->restoring;
+}
+
+void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t generation)
+{
+    struct merger *merger = &mergers->shards[shard];
+
+    if (mergers_generation_of(merger) == MERGERS_GENERATION_FIRST &&
+        generation != MERGERS_GENERATION_FIRST)
+        merger->doubted_until_ms = loop_now_ms(mergers->options.loop) + DOUBT_MS;
+}
+
+const char *mergers_generation_bars(const struct mergers *mergers, uint32_t shard)
+{
+    const struct merger *merger = &mergers->shards[shard];
+
+    if (merger->restoring)
+        return "the shard is being restored from a backup";
+    if (loop_now_ms(mergers->options.loop) < merger->doubted_until_ms)
+        return "this member has not read of its shard's restore yet";
+    return NULL;
+}
