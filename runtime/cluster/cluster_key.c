@@ -125,6 +125,11 @@ struct cluster_key cluster_key_api_key(const char *cluster, const char *id)
     return key_make(cluster, "keys/", id);
 }
 
+struct cluster_key cluster_key_revoked(const char *cluster, const char *id)
+{
+    return key_make(cluster, "revoked/", id);
+}
+
 struct cluster_key cluster_key_mints_prefix(const char *cluster, const char *id)
 {
     char rest[CLUSTER_KEY_SIZE];

@@ -13,6 +13,7 @@
  *   /holdfast/<cluster>/policy               packed holdfast.v1.Policy
  *   /holdfast/<cluster>/definitions/<number>/<version>   packed internal.v1.DefinitionVersion
  *   /holdfast/<cluster>/keys/<id>            API keys: their HMACs and what they may do
+ *   /holdfast/<cluster>/revoked/<id>         the name of an API key that was revoked
  *   /holdfast/<cluster>/mints/<id>/<day>     what routers took of an API key's sum of a day
  *   /holdfast/<cluster>/tokens/secret        what session tokens are signed with (session_token.h)
  *   /holdfast/<cluster>/documents/secret     what contexts of documents are signed with: 32 bytes
@@ -55,6 +56,7 @@ struct cluster_key cluster_key_election_prefix(const char *cluster);
 struct cluster_key cluster_key_api_keys_prefix(const char *cluster);
 /* `id` as api_key_id gives it. */
 struct cluster_key cluster_key_api_key(const char *cluster, const char *id);
+struct cluster_key cluster_key_revoked(const char *cluster, const char *id);
 /* Of all days; of one (UTC), counted from 1970. */
 struct cluster_key cluster_key_mints_prefix(const char *cluster, const char *id);
 struct cluster_key cluster_key_mints(const char *cluster, const char *id, uint64_t day);
