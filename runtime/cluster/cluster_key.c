@@ -95,6 +95,11 @@ struct cluster_key cluster_key_servers_prefix(const char *cluster)
     return key_make(cluster, "gs/", "");
 }
 
+struct cluster_key cluster_key_servers_known_prefix(const char *cluster)
+{
+    return key_make(cluster, "gs/known/", "");
+}
+
 struct cluster_key cluster_key_server_live(const char *cluster, struct incarnation incarnation)
 {
     return key_make_incarnation(cluster, "gs/live/", incarnation);
