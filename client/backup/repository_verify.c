@@ -12,11 +12,24 @@ static err verify_file(const char *path, const struct manifest_file *file,
     return file_check(path, file, ret_why);
 }
 
-static err verify_files(const struct repository *repository, const struct manifest *manifest,
+static struct repository_backup *find_backup(struct repository *repository, uint64_t number)
+{
+    for (uint32_t i = 0; i < repository->count; i++) {
+        if (repository->backups[i].number == number)
+            return &repository->backups[i];
+    }
+    return NULL;
+}
+
+/* Once: later backups use the same files. */
+static err verify_files(struct repository *repository, const struct manifest *manifest,
                         struct verify_counts *counts, struct backup_error *ret_why)
 {
+    struct repository_backup *backup = find_backup(repository, manifest->number);
     err e = ERR_OK;
 
+    if (backup != NULL && backup->checked)
+        return ERR_OK;
     for (uint32_t i = 0; i < manifest->shard_count && e == ERR_OK; i++) {
         const struct manifest_shard *shard = &manifest->shards[i];
         char path[BACKUP_PATH_MAX];
@@ -28,10 +41,12 @@ static err verify_files(const struct repository *repository, const struct manife
         repository_file_path(repository, manifest->number, i, REPOSITORY_LIST, path);
         e = verify_file(path, &shard->list, counts, ret_why);
     }
+    if (backup != NULL)
+        backup->checked = e == ERR_OK;
     return e;
 }
 
-static err verify_use(const struct repository *repository, const struct manifest_use *use,
+static err verify_use(struct repository *repository, const struct manifest_use *use,
                       struct verify_counts *counts, struct backup_error *ret_why)
 {
     struct manifest used;
@@ -66,9 +81,8 @@ static err verify_rows(const struct repository *repository, const struct manifes
     return e;
 }
 
-err repository_verify(const struct repository *repository, uint64_t number,
-                      struct manifest *ret_manifest, struct verify_counts *counts,
-                      struct backup_error *ret_why)
+err repository_verify(struct repository *repository, uint64_t number, struct manifest *ret_manifest,
+                      struct verify_counts *counts, struct backup_error *ret_why)
 {
     struct manifest manifest;
 
