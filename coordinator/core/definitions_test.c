@@ -355,8 +355,8 @@ static void history_answered(void *user, const struct coord_answer *told)
     history->first_is_current = response->n_definitions > 0 && response->definitions[0]->current;
     history->falls = true;
     for (size_t i = 1; i < response->n_definitions; i++)
-        history->falls = history->falls && response->definitions[i - 1]->version->made_at_ms >=
-                                               response->definitions[i]->version->made_at_ms;
+        history->falls = history->falls && response->definitions[i - 1]->version->at_ms >=
+                                               response->definitions[i]->version->at_ms;
     holdfast__internal__v1__find_definitions_response__free_unpacked(response, NULL);
 }
 

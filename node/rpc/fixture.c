@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "idl/field_path.h"
 #include "idl/method_errors.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/entry/start.h"
@@ -115,6 +116,15 @@ static void load_needed(struct fixture *f)
     need_clear(&f->need);
 }
 
+/* A caller looks for the field in what it sent: no handler names another thing. */
+static void check_field(uint32_t method, const char *field)
+{
+    const struct method_info *told = method_find(method);
+
+    if (told != NULL && !told->internal && field[0] != 0 && !field_path_fits(told->request, field))
+        fail_msg("%s has no field \"%s\"", told->name, field);
+}
+
 /* No handler gives an error that callers are not told of. */
 static void keep_error(struct fixture *f, uint32_t method, struct slice detail)
 {
@@ -124,6 +134,7 @@ static void keep_error(struct fixture *f, uint32_t method, struct slice detail)
     if (!error_is_given(method, f->error->code, f->error->final) && method_find(method) != NULL)
         fail_msg("idl/method_errors.h has no %d, final %d, for %s: %s", (int)f->error->code,
                  (int)f->error->final, method_find(method)->name, f->error->message);
+    check_field(method, f->error->field);
 }
 
 static void keep_refusal(struct fixture *f, uint32_t method, const struct refusal *refusal)

@@ -152,10 +152,13 @@ static err ledger_reverse_handle(struct apply_context *context, const ProtobufCM
         e = check_allowed(context, target);
     if (e == ERR_OK && undone_by > 0)
         e = refuse_reversed(context, target->seq, undone_by);
-    if (e == ERR_OK)
-        e = move_items_back(context, target, items);
+    if (e != ERR_OK)
+        return e;
+    e = move_items_back(context, target, items);
     if (e == ERR_OK)
         e = change_back(context, target, changes, &change_count);
+    if (e == ERR_CONFLICT || e == ERR_INVALID)
+        refusal_tell_own(context, "target_op_id");
     if (e != ERR_OK)
         return e;
     struct ledger_entry entry = {

@@ -369,7 +369,7 @@ static void names_and_documents_are_checked_before_the_log(void **state)
     free(large);
     update_init(&update, "pets");
     assert_null(send(f, &update));
-    assert_string_equal(f->error->field, "edits[\"pets\"].edit");
+    assert_string_equal(f->error->field, "edits[\"pets\"]");
     update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
     update.edit.replace = (char *)"{}";
     update.request.n_edits = 2;

@@ -78,15 +78,17 @@ struct counting {
     Holdfast__V1__ErrorDetail *detail;
 };
 
-static err deny(const struct counting *counting, const char *name, const char *limit,
+/* The request has not been looked at: what it calls an item may have any length. */
+static err deny(const struct counting *counting, const char *goods, const char *limit,
                 const char *value)
 {
     struct arena *arena = counting->call->arena;
+    const char *name = refusal_show(arena, slice_from_text(goods), MINT_NAME_BYTES);
 
     refusal_make(arena, counting->detail, CODE(PERMISSION_DENIED),
                  "the API key %s may make %s: %s; this call: %s", counting->call->key_id, name,
                  limit, value);
-    counting->detail->field = arena_printf(arena, "%s", name);
+    counting->detail->field = text_lend(name);
     counting->detail->limit = arena_printf(arena, "%s", limit);
     counting->detail->value = arena_printf(arena, "%s", value);
     return ERR_PERMISSION;
@@ -155,6 +157,15 @@ static err count_made(struct counting *counting, const struct mint_limits *goods
         counting->made.goods[i].amount = 0;
     return message_walk(&(struct message_visitor){ visit, counting, call->arena, counting->detail },
                         call->message);
+}
+
+static bool makes_any(const struct mint_limits *made)
+{
+    for (uint32_t i = 0; i < made->count; i++) {
+        if (made->goods[i].amount > 0)
+            return true;
+    }
+    return false;
 }
 
 /* ---- the limits ---- */
@@ -236,7 +247,7 @@ err mint_guard_take(struct mint_guard *guard, const struct mint_call *call,
         return ERR_OK;
     read_limits(call, &limits);
     err e = count_made(&counting, &limits);
-    if (e != ERR_OK)
+    if (e != ERR_OK || !makes_any(&counting.made))
         return e;
     struct mint_day *day = find_day(guard, call->key_id, mint_day_of(call));
     if (day == NULL)

@@ -203,8 +203,56 @@ static void more_keys_than_there_is_room_for_are_refused_until_tomorrow(void **s
     }
     snprintf(key, sizeof key, "one more");
     assert_int_equal(grant(f, 1, "", "gold:1"), ERR_FULL);
+    assert_int_equal(grant(f, 1, "", "gems:1"), ERR_OK);
     f->wall_ms += DAY_MS;
     assert_int_equal(grant(f, 1, "", "gold:1"), ERR_OK);
+}
+
+static void what_makes_nothing_needs_no_place_among_the_keys(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GetBalancesRequest request;
+    char key[16];
+
+    holdfast__v1__get_balances_request__init(&request);
+    const struct mint_call read = {
+        method_find(METHOD_GET_BALANCES), &request.base, key, "", "gold:1", f->wall_ms, &f->arena
+    };
+    f->key = key;
+    for (uint32_t i = 0; i < MINT_KEYS_MAX; i++) {
+        snprintf(key, sizeof key, "reader %u", i);
+        assert_int_equal(ask(f, &read), ERR_OK);
+    }
+    for (uint32_t i = 0; i < MINT_KEYS_MAX; i++) {
+        snprintf(key, sizeof key, "%u", i);
+        assert_int_equal(grant(f, 1, "", "gold:1"), ERR_OK);
+    }
+    snprintf(key, sizeof key, "one more");
+    assert_int_equal(ask(f, &read), ERR_OK);
+}
+
+/* "item/" and letters of two bytes, one of which would be cut in half. */
+static void a_refusal_shows_the_beginning_of_a_long_name(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GrantRequest request;
+    Holdfast__V1__ItemSpec item, *list[] = { &item };
+    char kind[100001];
+
+    for (size_t i = 0; i < sizeof kind - 1; i += 2)
+        memcpy(kind + i, "\xc3\xa4", 2);
+    kind[sizeof kind - 1] = 0;
+    holdfast__v1__grant_request__init(&request);
+    holdfast__v1__item_spec__init(&item);
+    item.kind = kind;
+    request.items = list;
+    request.n_items = 1;
+    const struct mint_call call = {
+        method_find(METHOD_GRANT), &request.base, "a", "gold:1", "", f->wall_ms, &f->arena
+    };
+    assert_int_equal(ask(f, &call), ERR_PERMISSION);
+    assert_int_equal(strlen(f->detail.field), MINT_NAME_BYTES - 1);
+    assert_non_null(strstr(f->detail.message, ": none; this call: 1"));
 }
 
 static void routers_make_no_more_than_the_limit_together(void **state)
@@ -273,6 +321,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_day_is_of_each_key_and_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(more_keys_than_there_is_room_for_are_refused_until_tomorrow,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(what_makes_nothing_needs_no_place_among_the_keys, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_refusal_shows_the_beginning_of_a_long_name, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(items_are_counted_by_kind_each_as_one, setup, teardown),
         cmocka_unit_test_setup_teardown(routers_make_no_more_than_the_limit_together, setup,
                                         teardown),

@@ -6,6 +6,7 @@
 
 #include "idl/error_code.h"
 #include "idl/error_rule.h"
+#include "runtime/base/utf8.h"
 
 void refusal_make(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                   Holdfast__V1__ErrorCode code, const char *format, ...)
@@ -21,28 +22,22 @@ void refusal_make(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
     ret_detail->message = arena_copy_text(arena, text);
 }
 
-/* Whole UTF-8 characters only: a cut one would make the answer undecodable. */
-static struct slice shorten(struct slice value)
+const char *refusal_show(struct arena *arena, struct slice value, size_t max)
 {
-    if (value.size <= REFUSAL_VALUE_BYTES_MAX)
-        return value;
-    value.size = REFUSAL_VALUE_BYTES_MAX;
-    while (value.size > 0 && (value.data[value.size] & 0xc0) == 0x80)
-        value.size--;
-    return value;
+    return (const char *)arena_copy(arena, utf8_cut(value, max)).data;
 }
 
 void refusal_make_field(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                         const struct refusal_field *field, const char *message)
 {
-    char *value = (char *)arena_copy(arena, shorten(field->value)).data;
+    const char *value = refusal_show(arena, field->value, REFUSAL_VALUE_BYTES_MAX);
 
     refusal_make(arena, ret_detail, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT,
                  "%s: %s: expected %s%s%s%s", field->field, message, field->limit,
                  value[0] != 0 ? ", got \"" : "", value, value[0] != 0 ? "\"" : "");
     ret_detail->field = arena_copy_text(arena, field->field);
     ret_detail->limit = arena_copy_text(arena, field->limit);
-    ret_detail->value = value;
+    ret_detail->value = text_lend(value);
 }
 
 void refusal_make_shard(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,

@@ -10,6 +10,9 @@
 
 #define REFUSAL_VALUE_BYTES_MAX 64u
 
+/* A copy of what a caller sent, cut to `max` bytes. */
+const char *refusal_show(struct arena *arena, struct slice value, size_t max);
+
 /* The message is printf-style; only `code` and `message` are set. */
 void refusal_make(struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail,
                   Holdfast__V1__ErrorCode code, const char *format, ...)

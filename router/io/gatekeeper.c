@@ -131,7 +131,8 @@ static err refuse_with(struct gatekeeper *gatekeeper, const struct gatekeeper_vi
     return refuse(gatekeeper, visit, reason);
 }
 
-/* An address that failed too often is not looked at, so that failures stay cheap for us. */
+/* The key is looked up first: an address that failed too often is still that of callers with valid
+ * keys. A text that is no known key costs one HMAC. */
 static err find_key(struct gatekeeper *gatekeeper, const struct gatekeeper_visit *visit,
                     uint64_t name, struct key_entry **ret_entry,
                     Holdfast__V1__ErrorDetail *ret_detail)
@@ -143,21 +144,15 @@ static err find_key(struct gatekeeper *gatekeeper, const struct gatekeeper_visit
     };
     struct key_table *table = key_feed_table(gatekeeper->options.keys);
     uint32_t rate = gatekeeper->options.config->failure_rate;
-    struct rate_bucket *failures;
-    enum key_found found;
 
-    if (key_table_remembers(table, visit->api_key)) {
-        found = key_table_find(table, visit->api_key, visit->wall_ms, ret_entry);
-        if (found == KEY_FOUND)
-            return ERR_OK;
-    }
-    failures = rate_table_get(gatekeeper->failures, name);
-    if (!rate_has(failures, rate, visit->now_ms, &ret_detail->retry_after_ms))
-        return refuse_with(gatekeeper, visit, GATEKEEPER_FAILURE_RATE, ret_detail);
-    found = key_table_find(table, visit->api_key, visit->wall_ms, ret_entry);
+    if (!key_feed_complete(gatekeeper->options.keys))
+        return refuse_with(gatekeeper, visit, GATEKEEPER_KEYS_UNREAD, ret_detail);
+    enum key_found found = key_table_find(table, visit->api_key, visit->wall_ms, ret_entry);
     if (found == KEY_FOUND)
         return ERR_OK;
-    rate_charge(failures, rate, 1, visit->now_ms);
+    if (!rate_take(rate_table_get(gatekeeper->failures, name), rate, visit->now_ms,
+                   &ret_detail->retry_after_ms))
+        return refuse_with(gatekeeper, visit, GATEKEEPER_FAILURE_RATE, ret_detail);
     return refuse_with(gatekeeper, visit, reasons[found], ret_detail);
 }
 
@@ -316,9 +311,6 @@ static err ask_keys(struct gatekeeper *gatekeeper, const struct gatekeeper_visit
                     Holdfast__V1__ErrorDetail *ret_detail)
 {
     struct key_entry *entry;
-
-    if (!key_feed_complete(gatekeeper->options.keys))
-        return refuse_with(gatekeeper, visit, GATEKEEPER_KEYS_UNREAD, ret_detail);
     err e = find_key(gatekeeper, visit, name, &entry, ret_detail);
     if (e != ERR_OK)
         return e;

@@ -2,9 +2,9 @@
  * gatekeeper: who comes in by the public door: reads a request's API key, and keeps the limits of
  * keys and addresses, before anything else of the request is read. DESIGN section 11.
  *
- * A request without a valid key spends its address's failure allowance. Once that is spent, the
- * address's keys are not even looked at, unless they were found valid before. So guessing costs
- * next to nothing, and so do old keys left in a fleet's configuration.
+ * A request without a valid key spends its address's failure allowance. Once that is spent, only a
+ * valid key lets a request of that address in: what others send from there refuses no one. A guess
+ * costs the router one HMAC, and so does an old key left in a fleet's configuration.
  *
  * What has the form of a token is a player's, where the router has keys for them (player_gate.h):
  * then no API key is asked for, and no scope is given. What players write is counted by their

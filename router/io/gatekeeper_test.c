@@ -126,6 +126,19 @@ static err ask(struct fixture *f, enum method_id method, const char *key, const 
         &f->guest, &f->detail);
 }
 
+static err ask_again(struct fixture *f, enum method_id method, const char *key)
+{
+    holdfast__v1__error_detail__init(&f->detail);
+    return gatekeeper_ask_again(f->gatekeeper,
+                                &(struct gatekeeper_visit){ .method = method_find(method),
+                                                            .api_key = slice_from_text(key),
+                                                            .peer = "10.0.0.1:1",
+                                                            .arena = &f->arena,
+                                                            .now_ms = f->now_ms,
+                                                            .wall_ms = f->wall_ms },
+                                &f->guest, &f->detail);
+}
+
 static bool is_welcome(struct fixture *f, enum method_id method, const char *key)
 {
     return gatekeeper_welcomes(f->gatekeeper,
@@ -223,6 +236,8 @@ static void a_key_opens_its_scope_from_its_issue_to_its_revocation(void **state)
 
     assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
     assert_int_equal(f->detail.code, CODE(UNAVAILABLE)); /* It may be good: not known yet. */
+    assert_int_equal(ask_again(f, METHOD_GRANT, text), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(UNAVAILABLE));
     assert_true(loop_run_until(f->loop, is_complete, f, WAIT_MS));
     assert_int_equal(ask(f, METHOD_GRANT, text, "10.0.0.1:1"), ERR_PERMISSION);
     assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
@@ -333,6 +348,28 @@ static void whoever_guesses_is_held_back_but_not_who_has_a_key(void **state)
     f->now_ms += 1000;
     assert_int_equal(ask(f, METHOD_GRANT, wrong, "10.0.0.1:1"), ERR_PERMISSION);
     assert_int_equal(f->detail.code, CODE(UNAUTHENTICATED));
+    take_back(f, &record);
+}
+
+/* Other callers of its address fail all the time, and the keys change. */
+static void a_key_is_let_in_whatever_others_of_its_address_do(void **state)
+{
+    struct fixture *f = *state;
+    char old[API_KEY_TEXT_SIZE], changed[API_KEY_TEXT_SIZE], wrong[API_KEY_TEXT_SIZE];
+    struct api_key_record old_record = record_of(7, old), record = record_of(8, changed);
+
+    (void)record_of(9, wrong);
+    issue(f, &old_record);
+    await_good(f, old);
+    assert_int_equal(ask(f, METHOD_GRANT, old, "10.0.0.1:1"), ERR_OK);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(ask(f, METHOD_GRANT, wrong, "10.0.0.1:1"), ERR_PERMISSION);
+    assert_int_equal(f->detail.code, CODE(THROTTLED));
+    issue(f, &record);
+    await_good(f, changed);
+    assert_int_equal(ask(f, METHOD_GRANT, old, "10.0.0.1:1"), ERR_OK);
+    assert_int_equal(ask_again(f, METHOD_GRANT, changed), ERR_OK);
+    take_back(f, &old_record);
     take_back(f, &record);
 }
 
@@ -603,6 +640,7 @@ int main(void)
         TEST(a_key_has_its_own_rate_or_the_routers),
         TEST(an_address_has_a_rate),
         TEST(whoever_guesses_is_held_back_but_not_who_has_a_key),
+        TEST(a_key_is_let_in_whatever_others_of_its_address_do),
         TEST(without_keys_everybody_is_let_in),
         TEST(a_players_token_opens_a_players_reads),
         TEST(a_token_that_has_expired_meanwhile_is_refused),

@@ -152,9 +152,8 @@ const shard_page *event_ask_decode(struct slice body, struct arena *arena)
     struct codec_scope scope = { .arena = arena };
     ProtobufCMessage *message;
 
-    /* The message's bytes live on in the arena: `body` is gone after this call. */
-    if (proto_decode(&holdfast__internal__v1__list_shard_events_response__descriptor,
-                     arena_copy(arena, body), &scope, &message) != ERR_OK)
+    if (proto_decode(&holdfast__internal__v1__list_shard_events_response__descriptor, body, &scope,
+                     &message) != ERR_OK)
         return NULL;
     const shard_page *said = (const shard_page *)(const void *)message;
     return is_sound(said) ? said : NULL;

@@ -55,8 +55,8 @@ static const Holdfast__V1__EventConsumer *decode(struct slice body, struct arena
     struct codec_scope scope = { .arena = arena };
     ProtobufCMessage *message;
 
-    if (proto_decode(&holdfast__v1__get_consumer_response__descriptor, arena_copy(arena, body),
-                     &scope, &message) != ERR_OK)
+    if (proto_decode(&holdfast__v1__get_consumer_response__descriptor, body, &scope, &message) !=
+        ERR_OK)
         return NULL;
     return ((const get_response *)(const void *)message)->consumer;
 }

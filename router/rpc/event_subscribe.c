@@ -288,6 +288,7 @@ static void shard_ask(struct event_subscriber *s, struct slot *slot, uint32_t sh
     slot->call = (struct caller_call){
         .method = METHOD_LIST_SHARD_EVENTS,
         .priority = (uint8_t)s->request->priority,
+        .asker = request_asker(s->request),
         .shard = shard,
         .deadline_ms = now_ms(s) + ASK_MS,
         .started_ns = loop_clock_ns(),

@@ -37,6 +37,18 @@ static void put_node(struct fake_cluster *fake, uint64_t replica_id)
     put(fake, cluster_key_node(CLUSTER, replica_id), &value);
 }
 
+void fake_cluster_elect(struct fake_cluster *fake)
+{
+    const struct coordinator_record record = { .name = "c", .address = "h:1" };
+    struct cluster_key key = cluster_key_election_prefix(CLUSTER);
+    struct buf value = { 0 };
+    size_t used = strlen(key.text);
+
+    (void)snprintf(key.text + used, sizeof key.text - used, "1");
+    coordinator_record_encode(&record, &value);
+    put(fake, key, &value);
+}
+
 void fake_cluster_set_owner(struct fake_cluster *fake, uint32_t shard, uint64_t owner,
                             uint64_t epoch)
 {

@@ -41,6 +41,8 @@ void fake_cluster_deinit(struct fake_cluster *fake);
 /* Writes the shard's record into the map; telling the caller is the test's. */
 void fake_cluster_set_owner(struct fake_cluster *fake, uint32_t shard, uint64_t owner,
                             uint64_t epoch);
+/* Calls to NODE_PORT_COORDINATOR come, too. */
+void fake_cluster_elect(struct fake_cluster *fake);
 struct node_port fake_cluster_port(struct fake_cluster *fake);
 /* Ends an open call (CHECK) with a response. */
 void fake_cluster_answer(struct fake_cluster *fake, uint32_t place, uint16_t status,

@@ -114,9 +114,7 @@ static void round_done(struct caller_call *call, const struct caller_result *res
         request_fail(request, &detail);
         return;
     }
-    /* The node's bytes are borrowed; what is decoded points into them. */
-    struct slice body = arena_copy(request->arena, result->body);
-    if (proto_decode(request->method->response, body, &scope, &response) != ERR_OK) {
+    if (proto_decode(request->method->response, result->body, &scope, &response) != ERR_OK) {
         request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL,
                           "a node's answer cannot be read");
         return;
@@ -124,7 +122,7 @@ static void round_done(struct caller_call *call, const struct caller_result *res
     struct page_view page = view_response(response, request->method->id);
     for (size_t i = 0; i < *page.count && filling->count < filling->wanted; i++)
         filling->rows[filling->count++] = (*page.rows)[i];
-    filling->bytes += body.size;
+    filling->bytes += result->body.size;
     filling->rounds++;
     filling->cursor = *page.next_cursor;
     if (goes_on(filling))

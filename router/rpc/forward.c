@@ -117,8 +117,8 @@ void forward_count(struct request *request, const struct caller_call *call)
 /* A node's answer that callers get in other words. */
 static void reply_told(struct request *request, struct slice answer)
 {
-    const ProtobufCMessage *response = operation_tell(
-        request->method, arena_copy(request->arena, answer), request->message, request->arena);
+    const ProtobufCMessage *response =
+        operation_tell(request->method, answer, request->message, request->arena);
 
     if (response != NULL)
         request_reply(request, response);
@@ -245,6 +245,7 @@ void forward_shard_handle(struct request *request)
     *call = (struct caller_call){
         .method = (uint16_t)request->method->id,
         .priority = (uint8_t)request->priority,
+        .asker = request_asker(request),
         .shard = shard,
         .deadline_ms = request->answer_by_ms,
         .trace = request->trace.trace_id,

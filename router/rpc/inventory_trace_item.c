@@ -125,8 +125,8 @@ static void shard_answered(struct caller_call *call, const struct caller_result 
         request_fail(trace->request, &detail);
         return;
     }
-    if (proto_decode(&holdfast__internal__v1__item_history_response__descriptor,
-                     arena_copy(trace->request->arena, result->body), &scope, &history) != ERR_OK) {
+    if (proto_decode(&holdfast__internal__v1__item_history_response__descriptor, result->body,
+                     &scope, &history) != ERR_OK) {
         request_fail_text(trace->request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL,
                           "a node's answer cannot be read");
         return;

@@ -52,8 +52,7 @@ static void page_done(struct caller_call *call, const struct caller_result *resu
         request_fail(request, result->detail);
     else if (!request_hold(request, result->body.size, &detail))
         request_fail(request, &detail);
-    else if (proto_decode(request->method->response, arena_copy(request->arena, result->body),
-                          &scope, &message) != ERR_OK)
+    else if (proto_decode(request->method->response, result->body, &scope, &message) != ERR_OK)
         request_fail_text(request, CODE(INTERNAL), "a node's answer cannot be read");
     else
         join(request, (list_response *)(void *)message);

@@ -119,8 +119,9 @@ static enum metadata_age look_up(struct metadata_ask *ask, size_t place)
     ask->told[place] = NULL;
     if (found == METADATA_UNKNOWN || packed.size == 0)
         return found;
-    if (proto_decode(&holdfast__v1__target_metadata__descriptor,
-                     arena_copy(ask->request->arena, packed), &scope, &message) != ERR_OK)
+    ask->bytes += packed.size;
+    if (proto_decode(&holdfast__v1__target_metadata__descriptor, packed, &scope, &message) !=
+        ERR_OK)
         return METADATA_UNKNOWN;
     ask->told[place] = (Holdfast__V1__TargetMetadata *)(void *)message;
     return found;
@@ -358,7 +359,15 @@ static void await(struct metadata_ask *ask)
 {
     struct request *request = ask->request;
     const struct router_options *options = &request->router->options;
+    Holdfast__V1__ErrorDetail refusal;
 
+    /* What is known counts while it waits for the rest; without room, it does not wait. */
+    if (!request_hold(request, ask->bytes, &refusal)) {
+        leave(ask);
+        ask->reason = "answers on their way fill the router's room for them";
+        finish(ask);
+        return;
+    }
     request->state = ask;
     request->cancel = on_cancel;
     loop_timer_start(&ask->timer, request_time_left(request, options->metadata_timeout_ms));
@@ -390,6 +399,7 @@ void metas_ask(struct metadata_ask *ask)
     ask->reason = ask->why = NULL;
     ask->code = (Holdfast__V1__ErrorCode)0;
     ask->waits = NULL;
+    ask->bytes = 0;
     ask->open = 0;
     loop_timer_init(&ask->timer, router->options.loop, on_deadline, ask);
     if (source == NULL) {

@@ -44,6 +44,7 @@ struct metadata_ask {
     /* ---- metadata_gather.c's own ---- */
     struct metadata_wait *waits;
     const char *why; /* Of a batch of which something could not be had. */
+    size_t bytes;    /* Of what is told. */
     uint32_t open;
     struct loop_timer timer;
 };

@@ -4,21 +4,35 @@
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
 
-static void answered(void *user, err result, const struct frame *response)
+/* Other nodes may answer much later: what is kept until then counts. */
+static void take(struct node_answer *answer, struct slice body)
 {
-    struct node_answer *answer = user;
     struct node_survey *survey = answer->survey;
     struct codec_scope scope = { .arena = survey->request->arena };
     ProtobufCMessage *message;
 
+    if (!request_hold(survey->request, body.size, &survey->refusal))
+        survey->refused = true;
+    else if (proto_decode(survey->question->response, body, &scope, &message) == ERR_OK)
+        answer->message = message;
+}
+
+static void answered(void *user, err result, const struct frame *response)
+{
+    struct node_answer *answer = user;
+    struct node_survey *survey = answer->survey;
+
     answer->call = 0;
     answer->took_ms = (loop_clock_ns() - answer->begun_ns) / 1000000;
     answer->answered_wall_ms = loop_wall_ms();
-    if (result == ERR_OK && response->status == WIRE_OK &&
-        proto_decode(survey->question->response, response->body, &scope, &message) == ERR_OK)
-        answer->message = message;
+    if (result == ERR_OK && response->status == WIRE_OK)
+        take(answer, response->body);
     CHECK(survey->open > 0);
-    if (--survey->open == 0)
+    if (--survey->open > 0)
+        return;
+    if (survey->refused)
+        request_fail(survey->request, &survey->refusal);
+    else
         survey->done(survey);
 }
 

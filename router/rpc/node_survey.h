@@ -37,7 +37,9 @@ struct node_survey {
     struct node_answer *answers; /* By rising replica id. */
     uint32_t count;
     uint32_t open;
-    /* Called once, maybe from inside node_survey_start; must end the request. */
+    bool refused; /* The router has no room for an answer: the request fails with `refusal`. */
+    Holdfast__V1__ErrorDetail refusal;
+    /* Called once, maybe from inside node_survey_start, unless refused; must end the request. */
     void (*done)(struct node_survey *survey);
     void *user;
 };

@@ -587,6 +587,43 @@ static void shards_are_listed_in_pages(void **state)
     assert_int_equal(f->code, CODE(INVALID_ARGUMENT));
 }
 
+/* While the third is silent, what the others have said is kept. */
+static void what_nodes_say_of_themselves_counts_until_it_is_told(void **state)
+{
+    enum { SAID = 9000 };
+    static char version[SAID + 1];
+    static uint8_t packed[SAID + 16];
+    Holdfast__Internal__V1__GetNodeStatusResponse said =
+        HOLDFAST__INTERNAL__V1__GET_NODE_STATUS_RESPONSE__INIT;
+    Holdfast__V1__NodeStatus node = HOLDFAST__V1__NODE_STATUS__INIT;
+    const Holdfast__V1__ListShardsRequest list = HOLDFAST__V1__LIST_SHARDS_REQUEST__INIT;
+    struct fixture *f = *state;
+    struct budget answers;
+
+    memset(version, 'v', SAID);
+    node.version = version;
+    said.node = &node;
+    const struct slice body = { packed, holdfast__internal__v1__get_node_status_response__pack(
+                                            &said, packed) };
+    budget_init(&answers, 4 * SAID); /* Three quarters of it are for reads. */
+    f->router.options.answers = &answers;
+    dispatch(f, METHOD_LIST_SHARDS, &list.base);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, body);
+    fake_cluster_answer(f->fake, 1, WIRE_OK, body);
+    assert_int_equal(budget_held(&answers), 2 * body.size);
+    fake_cluster_fail(f->fake, 2, ERR_TIMEOUT);
+    assert_int_equal(f->code, CODE(UNSPECIFIED));
+    assert_int_equal(budget_held(&answers), 0);
+    budget_take(&answers, 2 * SAID);
+    dispatch(f, METHOD_LIST_SHARDS, &list.base);
+    for (uint32_t place = 3; place < 6; place++)
+        fake_cluster_answer(f->fake, place, WIRE_OK, body);
+    assert_int_equal(f->answers, 2);
+    assert_int_equal(f->code, CODE(THROTTLED));
+    budget_give(&answers, 2 * SAID);
+    budget_deinit(&answers);
+}
+
 static void registering_without_etcd_is_unavailable(void **state)
 {
     struct fixture *f = *state;
@@ -632,6 +669,7 @@ int main(void)
         TEST(the_cluster_is_told_from_the_map_and_the_nodes_without_etcd),
         TEST(the_load_of_nodes_that_answer_is_told_and_the_others_are_named),
         TEST(shards_are_listed_in_pages),
+        TEST(what_nodes_say_of_themselves_counts_until_it_is_told),
         TEST(registering_without_etcd_is_unavailable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -430,6 +430,28 @@ static void one_key_has_so_many_questions_to_etcd_at_once(void **state)
     run(f);
 }
 
+static bool writes_its_registration(void *user)
+{
+    return ((const struct fixture *)user)->servers->tasks.next->incarnation.revision != 0;
+}
+
+/* Of a call that went away. The second registration stands behind the first in etcd's log. */
+static void a_registration_is_given_up_while_etcd_writes_it(void **state)
+{
+    struct fixture *f = *state;
+    const struct server_record record = { .name = "leaver", .ttl_ms = TTL_MS };
+
+    assert_int_equal(servers_register(f->servers, &(struct servers_newcomer){ &record, 3, WAIT_MS },
+                                      registered, f),
+                     ERR_OK);
+    const struct incarnation none = { 0 };
+    assert_true(loop_run_until(f->loop, writes_its_registration, f, WAIT_MS));
+    servers_cancel(f->servers, f);
+    assert_memory_equal(&f->incarnation, &none, sizeof none);
+    (void)do_register(f);
+    assert_int_equal(servers_stats(f->servers).registered, 1);
+}
+
 static void one_key_registers_so_many_servers(void **state)
 {
     const struct server_record mine = { .name = "a", .key = "greedy", .ttl_ms = TTL_MS };
@@ -462,6 +484,7 @@ int main(void)
         TEST(an_expiring_or_unknown_server_is_gone),
         TEST(an_unregistered_server_is_marked_and_cannot_come_back),
         TEST(one_key_has_so_many_questions_to_etcd_at_once),
+        TEST(a_registration_is_given_up_while_etcd_writes_it),
         TEST(one_key_registers_so_many_servers),
         TEST(no_more_are_registered_than_a_cluster_may_have),
         TEST(without_etcd_renewals_are_unsure_and_then_do_not_wait),

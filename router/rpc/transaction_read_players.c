@@ -40,6 +40,7 @@ struct reading_part {
 
 /* ---- the end ---- */
 
+/* Later rounds count for no player, nor does letting go: what was begun is carried through. */
 static err prepare_call(struct reading *reading, const settled_request *request,
                         struct caller_call *call, Holdfast__V1__ErrorDetail *ret_detail)
 {
@@ -52,6 +53,7 @@ static err prepare_call(struct reading *reading, const settled_request *request,
         .method = method_find(reading->request->method->element),
         .message = message,
         .encoded = { bytes, size },
+        .again = reading->core.total > 1,
     };
     *call = (struct caller_call){ 0 };
     return forward_prepare(reading->request, &forward, call, ret_detail);
@@ -229,10 +231,8 @@ static void part_done(struct caller_call *call, const struct caller_result *resu
         fail(reading, &detail);
         return;
     }
-    /* The node's bytes are borrowed; what is decoded points into them. */
-    struct slice body = arena_copy(&reading->round, result->body);
-    if (proto_decode(&holdfast__internal__v1__read_settled_response__descriptor, body, &scope,
-                     &message) != ERR_OK) {
+    if (proto_decode(&holdfast__internal__v1__read_settled_response__descriptor, result->body,
+                     &scope, &message) != ERR_OK) {
         end_all(reading);
         request_fail_text(reading->request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INTERNAL,
                           "a node's answer cannot be read");

@@ -152,6 +152,20 @@ static void a_read_among_steady_writes_makes_them_wait_and_lets_go(void **state)
     assert_int_equal(router_in_flight(&f->router), 0);
 }
 
+/* One call a second for one player; the rounds are many, and letting go comes after them. */
+static void a_read_counts_once_for_each_player(void **state)
+{
+    struct fixture *f = *state;
+
+    f->router.options.player_rate = 1;
+    f->router.players = rate_table_new();
+    a_read_among_steady_writes_makes_them_wait_and_lets_go(state);
+    read_two(f);
+    assert_int_equal(f->answers, 2);
+    assert_int_equal(f->code, CODE(THROTTLED));
+    assert_string_equal(f->field, "player_id");
+}
+
 static void refuse_all_open(struct fixture *f)
 {
     Holdfast__Internal__V1__Refusal refused = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
@@ -230,6 +244,7 @@ int main(void)
         TEST(players_with_too_much_for_one_answer_are_refused_by_the_field_that_makes_it_less),
         TEST(players_are_read_again_until_none_has_changed_between),
         TEST(a_read_among_steady_writes_makes_them_wait_and_lets_go),
+        TEST(a_read_counts_once_for_each_player),
         TEST(a_read_that_is_turned_away_asks_again_until_its_deadline),
         TEST(a_read_whose_part_fails_calls_off_the_others),
         TEST(a_read_of_nobody_or_of_nine_is_refused),

@@ -297,6 +297,26 @@ static void visible_is_ascii_from_the_first_mark_to_the_last(void **state)
     assert_false(ascii_is_visible(SLICE_LITERAL("\xc3\xa4")));
 }
 
+static void a_cut_text_ends_with_a_whole_character(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t max, size;
+    } cuts[] = {
+        { "abc", 3, 3 },
+        { "abcd", 3, 3 },
+        { "a\xc3\xa4", 2, 1 },
+        { "\xe2\x82\xac", 2, 0 },
+        { "\xf0\x9f\x8e\xae", 3, 0 },
+        { "\x80\x80\x80\x80\x80\x80", 5, 2 },
+        { "a", 0, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cuts); i++)
+        assert_int_equal(utf8_cut(slice_from_text(cuts[i].text), cuts[i].max).size, cuts[i].size);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +337,7 @@ int main(void)
         cmocka_unit_test(texts_are_copied_without_their_ends),
         cmocka_unit_test(short_numbers_and_hashes_come_back_as_written),
         cmocka_unit_test(visible_is_ascii_from_the_first_mark_to_the_last),
+        cmocka_unit_test(a_cut_text_ends_with_a_whole_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,16 @@ bool utf8_valid(struct slice text)
     return true;
 }
 
+struct slice utf8_cut(struct slice text, size_t max)
+{
+    if (text.size <= max)
+        return text;
+    text.size = max;
+    for (unsigned i = 0; i < 3 && text.size > 0 && tail(text.data[text.size]); i++)
+        text.size--;
+    return text;
+}
+
 size_t utf8_put(uint8_t *at, uint32_t c)
 {
     CHECK(c <= 0x10FFFF && (c < 0xD800 || c > 0xDFFF));

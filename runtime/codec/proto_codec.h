@@ -11,7 +11,8 @@
 /*
  * Decodes `bytes` as a message of `type`; unknown fields are skipped.
  *
- * @ret_message  on ERR_OK, lives in scope->arena; untouched on error.
+ * @ret_message  on ERR_OK, lives in scope->arena with all that it points to; `bytes` may go then.
+ *               Untouched on error.
  *
  * ERR_INVALID: malformed, or a string that is not UTF-8 or holds a NUL; scope->error names the
  * field; or nested deeper than CODEC_DEPTH_MAX. ERR_TOO_LARGE: over one of the scope's limits.

@@ -361,6 +361,18 @@ static uint64_t raw_bytes_max(const struct http_conn *conn)
     return RAW_BYTES_AT_LEAST + (uint64_t)RAW_BYTES_PER_BODY_BYTE * conn->incoming->body_max;
 }
 
+/* No more is read; requests of before are answered first. */
+static void end_discarded(struct http_conn *conn)
+{
+    conn->refused = true;
+    conn->discarding = false;
+    conn->turned_away = true;
+    if (conn->last != NULL)
+        conn->last->close = true;
+    else
+        http_conn_close_soon(conn);
+}
+
 /* The body is wrong: of a request that was answered already, the connection ends. */
 static void refuse_body(struct http_conn *conn)
 {
@@ -369,10 +381,7 @@ static void refuse_body(struct http_conn *conn)
         return;
     }
     conn->server->stats.bad_messages++;
-    conn->refused = true;
-    conn->discarding = false;
-    conn->turned_away = true;
-    http_conn_close_soon(conn);
+    end_discarded(conn);
 }
 
 static size_t receive_body(struct http_conn *conn, struct slice bytes)
@@ -460,7 +469,7 @@ static void tick(struct http_conn *conn, uint64_t now_ms)
         return;
     if (conn->discarding && now_ms >= conn->discard_since_ms + limits->body_timeout_ms) {
         conn->server->stats.timeouts++;
-        http_conn_close(conn);
+        end_discarded(conn);
     } else if (incoming != NULL && now_ms >= incoming->since_ms + limits->body_timeout_ms) {
         conn->server->stats.timeouts++;
         refuse(conn, incoming, http_refusal_of(conn->server, HTTP_REFUSED_BODY_LATE));

@@ -82,6 +82,44 @@ static void pipelined_answers_keep_their_order(void **state)
     buf_deinit(&out);
 }
 
+static bool only_reads_may_enter(void *user, struct rpc_request *request,
+                                 Holdfast__V1__ErrorDetail *ret_detail)
+{
+    (void)user;
+    (void)ret_detail;
+    return !request->method->writes;
+}
+
+/* One is refused by its head; its body is then too long, or does not come. */
+static void answers_of_before_a_refused_body_are_not_lost(void **state)
+{
+    static char body[100000];
+    struct fixture *f = *state;
+
+    f->keep = true;
+    f->config.handlers.may_enter = only_reads_may_enter;
+    f->config.limits.body_timeout_ms = 1;
+    fixture_start(f);
+    for (unsigned i = 0; i < 2; i++) {
+        struct client client = client_connect(f);
+        post(&client, PATH_BALANCES, "{\"playerId\":\"abc\"}");
+        client_send_text(&client,
+                         "POST " PATH_GRANT " HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                         "application/json\r\nTransfer-Encoding: chunked\r\n\r\n80000\r\n");
+        client_send(&client, body, i == 0 ? sizeof body : 1);
+        const struct http_stats *stats = rpc_server_stats(f->server);
+        for (unsigned k = 0; k < 5000 && stats->bad_messages + stats->timeouts <= i; k++)
+            fixture_settle(f);
+        assert_int_equal(stats->bad_messages + stats->timeouts, i + 1);
+        assert_int_equal(f->requests, i + 1);
+        fixture_answer(f->kept[--f->kept_count]);
+        assert_true(client_await_close(f, &client));
+        assert_non_null(strstr(client_text(&client), "{\"version\":3}"));
+        assert_non_null(strstr(client_text(&client), "resource_exhausted"));
+        client_close(&client);
+    }
+}
+
 static void a_trace_is_taken_from_one_valid_header_alone(void **state)
 {
 #define PARENT "traceparent: 00-0123456789abcdef0123456789abcdef-00000000000000aa-01\r\n"
@@ -507,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_call_is_answered_and_the_connection_lives_on),
         TEST(pipelined_answers_keep_their_order),
+        TEST(answers_of_before_a_refused_body_are_not_lost),
         TEST(a_trace_is_taken_from_one_valid_header_alone),
         TEST(reading_stops_when_enough_requests_wait),
         TEST(bytes_may_come_one_by_one_and_in_chunks),

@@ -536,6 +536,35 @@ static void streams_send_many_messages_and_wait_for_room(void **state)
     peer_close(&peer);
 }
 
+/* 8 KiB, of which each header counts for 32 more (RFC 9113 section 6.5.2). */
+static void an_error_fits_the_headers_that_grpc_clients_take(void **state)
+{
+    static char text[100001];
+    struct fixture *f = *state;
+    struct peer peer;
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    char *const texts[] = { text, text + 1 }; /* Letters of two bytes, and not UTF-8. */
+
+    for (size_t i = 0; i < sizeof text - 1; i += 2)
+        memcpy(text + i, "\xc3\xa4", 2);
+    f->keep = true;
+    fixture_start(f);
+    peer_connect(f, &peer);
+    for (unsigned i = 0; i < ARRAY_SIZE(texts); i++) {
+        detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_PERMISSION_DENIED;
+        detail.message = detail.field = detail.limit = detail.value = texts[i];
+        detail.entity = detail.op_id = detail.trace_id = texts[i];
+        struct answer *answer =
+            peer_call(&peer, PATH_GRANT, "application/grpc", SLICE_LITERAL("\0\0\0\0\0"), NULL);
+        assert_true(fixture_await(f, &f->requests, i + 1));
+        rpc_fail(f->kept[--f->kept_count], &detail);
+        assert_true(peer_await(f, &peer, answer));
+        assert_true(answer_has(answer, "grpc-status: 7\n"));
+        assert_in_range(answer->headers.size, 4096, 8192 - 12 * 32);
+    }
+    peer_close(&peer);
+}
+
 static void a_stream_that_fails_says_so_at_its_end(void **state)
 {
     struct fixture *f = *state;
@@ -606,6 +635,7 @@ int main(void)
         TEST(an_answer_without_a_window_is_given_up),
         TEST(long_bodies_and_headers_are_refused),
         TEST(streams_send_many_messages_and_wait_for_room),
+        TEST(an_error_fits_the_headers_that_grpc_clients_take),
         TEST(a_stream_that_fails_says_so_at_its_end),
         TEST(draining_lets_streams_finish),
     };

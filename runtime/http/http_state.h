@@ -88,7 +88,7 @@ struct http_conn {
     struct buf sending;  /* With libuv.                                                */
     size_t sending_left; /* Of that, and clear_left. */
     size_t stream_bytes; /* In the exchanges' `out`.                          */
-    size_t wire_bytes;   /* Of `out` and `sending`: as counted for the server. */
+    size_t wire_bytes;   /* http_waiting_of, as counted for the server. */
     struct http_share *address;
     size_t head_bytes;    /* Of its exchanges' heads, and of `in`. */
     size_t in_charged;    /* Of `in`. */

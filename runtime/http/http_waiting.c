@@ -1,6 +1,7 @@
 #include "runtime/http/http_waiting.h"
 
 #include "runtime/base/check.h"
+#include "runtime/tls/tls_session.h"
 
 #define SLOW_READER_MS 1000u
 
@@ -66,7 +67,9 @@ void http_waiting_shrank(struct http_conn *conn, size_t size)
 
 size_t http_waiting_of(const struct http_conn *conn)
 {
-    return conn->out.size + conn->sending_left;
+    size_t encrypted = conn->tls != NULL ? tls_session_output(conn->tls)->size : 0;
+
+    return conn->out.size + encrypted + conn->sending_left;
 }
 
 void http_waiting_count(struct http_conn *conn)
@@ -118,7 +121,7 @@ bool http_waiting_fits(const struct http_exchange *exchange, size_t size)
     if (conn == NULL || conn->known)
         return true;
     /* Of HTTP/1.1, what was answered in this round is counted at its end. */
-    uint64_t held = exchange->server->stats.stranger_bytes + conn->out.size + conn->sending_left -
-                    conn->wire_bytes;
+    uint64_t held =
+        exchange->server->stats.stranger_bytes + http_waiting_of(conn) - conn->wire_bytes;
     return held == 0 || held + size <= strangers_max(exchange->server);
 }

@@ -13,7 +13,7 @@
 /* The exchanges' `out` grew or shrank by so much. */
 void http_waiting_grew(struct http_conn *conn, size_t size);
 void http_waiting_shrank(struct http_conn *conn, size_t size);
-/* Of `out`, and with libuv. */
+/* Of `out`, what TLS made of it, and with libuv. */
 size_t http_waiting_of(const struct http_conn *conn);
 /* After `out` or `sending` changed: counts http_waiting_of for the server. */
 void http_waiting_count(struct http_conn *conn);

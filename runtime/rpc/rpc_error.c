@@ -10,7 +10,10 @@
 #include "runtime/rpc/rpc_status.h"
 
 #define ESCAPE_BYTES 4u /* "\\xff" */
-#define DETAIL_TYPE  "holdfast.v1.ErrorDetail"
+#define MESSAGE_BYTES_MAX                                                                          \
+    768u /* The bytes of all texts are in base64, and the message once more. */
+#define TEXT_BYTES_MAX 256u
+#define DETAIL_TYPE    "holdfast.v1.ErrorDetail"
 
 /* A JSON string, by way of a message that has only this one: the codec escapes it. */
 static void put_json_message(struct rpc_server *server, const char *text, struct buf *out)
@@ -41,10 +44,9 @@ static void put_details(struct rpc_server *server, const Holdfast__V1__ErrorDeta
     buf_put_text(out, "}]");
 }
 
-static char *escaped(struct rpc_call *call, const char *text)
+static char *escaped(struct rpc_call *call, struct slice left)
 {
-    char *out = arena_alloc(&call->arena, strlen(text) * ESCAPE_BYTES + 1);
-    struct slice left = slice_from_text(text);
+    char *out = arena_alloc(&call->arena, left.size * ESCAPE_BYTES + 1);
     char *at = out;
 
     while (left.size > 0) {
@@ -71,8 +73,14 @@ void rpc_error_clean(struct rpc_call *call, Holdfast__V1__ErrorDetail *detail)
         if (field->type != PROTOBUF_C_TYPE_STRING || field->label == PROTOBUF_C_LABEL_REPEATED)
             continue;
         char **text = (char **)(void *)((uint8_t *)detail + field->offset);
-        if (*text != NULL && !utf8_valid(slice_from_text(*text)))
-            *text = escaped(call, *text);
+        if (*text == NULL)
+            continue;
+        size_t max = text == &detail->message ? MESSAGE_BYTES_MAX : TEXT_BYTES_MAX;
+        struct slice whole = slice_from_text(*text), cut = utf8_cut(whole, max);
+        if (!utf8_valid(cut))
+            cut = utf8_cut(slice_from_text(escaped(call, cut)), max);
+        if (cut.data != whole.data || cut.size < whole.size)
+            *text = text_lend((const char *)arena_copy(&call->arena, cut).data);
     }
 }
 

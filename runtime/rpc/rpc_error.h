@@ -8,7 +8,8 @@
  * "error": {...} instead of details. */
 void rpc_error_json(struct rpc_call *call, const char *code,
                     const Holdfast__V1__ErrorDetail *detail, struct buf *out);
-/* Texts that are not UTF-8, such as a caller's header, are escaped: no decoder would take them. */
+/* Texts that are not UTF-8, such as a caller's header, are escaped: no decoder would take them.
+ * Long ones are cut: gRPC has them in headers, of which clients take 8 KiB. */
 void rpc_error_clean(struct rpc_call *call, Holdfast__V1__ErrorDetail *detail);
 /* google.rpc.Status */
 void rpc_error_status(const Holdfast__V1__ErrorDetail *detail, struct buf *out);

@@ -244,7 +244,16 @@ err tls_session_read(struct tls_session *session, uint8_t *ret_data, size_t size
         if (e != ERR_OK)
             return e;
     }
+    size_t said = session->out.size;
     int code = mbedtls_ssl_read(&session->ssl, ret_data, size);
+    if (code <= 0 && code != MBEDTLS_ERR_SSL_WANT_READ)
+        return conclude(session, code);
+    /* To nothing else that goes on does mbedtls answer, and any number may be asked. */
+    if (session->out.size > said) {
+        tls_error_set(&session->error, "the peer asked to renegotiate");
+        session->state = ERR_CORRUPT;
+        return session->state;
+    }
     if (code <= 0)
         return conclude(session, code);
     *ret_size = (size_t)code;

@@ -35,8 +35,8 @@ NODISCARD err tls_session_feed(struct tls_session *session, struct slice ciphert
  *   ERR_NEED        nothing more until more is fed (output may wait to be sent)
  *   ERR_CLOSED      the peer said close_notify: an orderly end
  *   ERR_PERMISSION  a certificate was refused, by us or by the peer; text in tls_session_error
- *   ERR_CORRUPT     anything else; text in tls_session_error. Final, as is ERR_PERMISSION; send
- *                   the output (an alert) and close. */
+ *   ERR_CORRUPT     anything else, such as a request to renegotiate; text in tls_session_error.
+ *                   Final, as is ERR_PERMISSION; send the output (an alert) and close. */
 NODISCARD err tls_session_read(struct tls_session *session, uint8_t *ret_data, size_t size,
                                size_t *ret_size);
 /* Encrypts all of it into the output. ERR_NEED: not established yet; ERR_CLOSED, ERR_CORRUPT:

@@ -163,6 +163,57 @@ static void mutual_handshake_carries_data_both_ways(void **state)
     }
 }
 
+/* A client of mbedtls alone, which does what no session of ours does. */
+struct bare {
+    mbedtls_ssl_context ssl;
+    struct tls_session *server;
+};
+
+static int bare_send(void *user, const unsigned char *data, size_t size)
+{
+    struct bare *bare = user;
+
+    return tls_session_feed(bare->server, (struct slice){ data, size }) == ERR_OK ? (int)size : -1;
+}
+
+static int bare_receive(void *user, unsigned char *ret_data, size_t size)
+{
+    struct bare *bare = user;
+    struct buf *out = tls_session_output(bare->server);
+
+    if (out->size == 0)
+        return MBEDTLS_ERR_SSL_WANT_READ;
+    size = size < out->size ? size : out->size;
+    memcpy(ret_data, out->data, size);
+    buf_consume(out, size);
+    return (int)size;
+}
+
+static void a_session_ends_when_its_peer_asks_to_renegotiate(void **state)
+{
+    struct tls_config *client = config_of(*state, TLS_CLIENT, 0, "a");
+    struct tls_config *config = config_of(*state, TLS_SERVER, 0, "b");
+    struct bare bare;
+    uint8_t bytes[64];
+    size_t size;
+
+    assert_int_equal(tls_session_new(config, &bare.server), ERR_OK);
+    mbedtls_ssl_init(&bare.ssl);
+    mbedtls_ssl_conf_renegotiation(&client->conf, MBEDTLS_SSL_RENEGOTIATION_ENABLED);
+    assert_int_equal(mbedtls_ssl_setup(&bare.ssl, &client->conf), 0);
+    mbedtls_ssl_set_bio(&bare.ssl, &bare, bare_send, bare_receive, NULL);
+    while (mbedtls_ssl_handshake(&bare.ssl) != 0)
+        assert_int_equal(tls_session_read(bare.server, bytes, sizeof bytes, &size), ERR_NEED);
+    assert_int_equal(mbedtls_ssl_renegotiate(&bare.ssl), MBEDTLS_ERR_SSL_WANT_READ);
+    assert_int_equal(tls_session_read(bare.server, bytes, sizeof bytes, &size), ERR_CORRUPT);
+    assert_string_equal(tls_session_error(bare.server), "the peer asked to renegotiate");
+    assert_false(tls_session_is_established(bare.server));
+    mbedtls_ssl_free(&bare.ssl);
+    tls_session_free(bare.server);
+    tls_config_free(client);
+    tls_config_free(config);
+}
+
 /* As those of an earlier version, of a processor without AES, or of the public port. */
 static void a_peer_that_does_not_know_ccm_gets_chacha20(void **state)
 {
@@ -287,6 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mutual_handshake_carries_data_both_ways),
+        cmocka_unit_test(a_session_ends_when_its_peer_asks_to_renegotiate),
         cmocka_unit_test(a_peer_that_does_not_know_ccm_gets_chacha20),
         cmocka_unit_test(close_notify_is_an_orderly_end),
         cmocka_unit_test(certificate_of_another_ca_is_refused_by_name),

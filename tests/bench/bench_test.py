@@ -18,7 +18,7 @@ FIGURES = {
     "holdfast.favorites.count", "holdfast.favorites.top", "holdfast.favorites.fresh",
     "holdfast.presence.set", "holdfast.presence.get", "holdfast.pages.list.warm", "holdfast.pages.filter.cold", "holdfast.pages.trace.cold",
     "holdfast.overload.1024", "holdfast.overload.open",
-    "holdfast.overload.batch", "holdfast.restart.one_node", "holdfast.restart.all_nodes",
+    "holdfast.overload.batch", "holdfast.refusing.open", "holdfast.restart.one_node", "holdfast.restart.all_nodes",
     "holdfast.restart.everything", "holdfast.audited.64", "holdfast.unaudited.64", "holdfast.few.64", "holdfast.many.64",
     "holdfast.many.at_once.64", "holdfast.fresh.64", "holdfast.aged.64", "holdfast.aged.at_once.64"}
 

@@ -10,10 +10,12 @@ from pages import Pages
 from peers import TRADERS_MIN, Postgres, Redis
 from processes import memory_mib, say, wait_for
 
-SHOWN = ("p50_ms", "p99_ms", "refused_calls", "refused_p99_ms", "server_cpu_us_per_op", "other_cpu_s", "checkpoints", "throttled", "ms", "mib")
+CODES = tuple("errors_" + code for code in ("throttled", "unavailable", "deadline_exceeded", "other"))
+SHOWN = ("p50_ms", "p99_ms", "refused_calls", "refused_p99_ms", *CODES, "server_cpu_us_per_op", "other_cpu_s", "checkpoints", "throttled", "ms", "mib")
 DISTURBED_SHARE = 0.08  # Of all processors: what others may take without a run being repeated.
 FEW_PLAYERS = 10000
 PAGES_PLAYERS = 1000
+IN_FLIGHT = 1000  # Of a router that is to refuse: half of the callers that are offered to it.
 COLD = {"checkpoint_interval": "1s", "cache_size": "4MiB", "block_cache_size": "1MiB"}
 RESTART_LOAD_S = 3  # Load before the kill; it goes on until all is well again.
 
@@ -207,6 +209,18 @@ def measure_overload(bench):
     bench.cluster().end_load(behind, "batchgrant")
     for name, mib in bench.cluster().peak_mib().items():
         bench.note(f"holdfast.overload.memory.{name}", {"mib": mib})
+    measure_refusing(bench)
+
+
+def measure_refusing(bench):
+    """Twice the rate again, at a router that lets half of the callers in at once: what it refuses
+    costs it little of what it does for the others."""
+    bench.cluster("refusing", settings={"in_flight_max": str(IN_FLIGHT)})
+    bench.holdfast("holdfast.refusing.peak", "grant", 256, cluster="refusing")
+    rate = 2 * bench.figures["holdfast.refusing.peak"][-1]["ops_per_s"]
+    bench.holdfast("holdfast.refusing.open", "grant", 2 * IN_FLIGHT, cluster="refusing", rate=rate,
+                   may_fail=True)
+    bench.holdfast("holdfast.refusing.peak", "grant", 256, cluster="refusing")
 
 
 def measure_start(bench):
@@ -291,7 +305,7 @@ LONG = {"scale": measure_scale, "hour": measure_hour}
 
 
 # Clusters that serve one group alone.
-OWN = {"restart": ("restart",), "audit": ("audited", "unaudited"), "pages": ("pages",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
+OWN = {"overload": ("refusing",), "restart": ("restart",), "audit": ("audited", "unaudited"), "pages": ("pages",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
 
 
 def measure(bench, names):

@@ -381,20 +381,28 @@ static void read_sums(struct load_work *work, const char *body)
 static void read_failures(struct load_outcome *outcome, unsigned failed, bool whole,
                           const char *body)
 {
-    unsigned throttled = occurrences(body, "\"ERROR_CODE_THROTTLED\"");
-    unsigned undone = throttled + occurrences(body, "\"ERROR_CODE_UNAVAILABLE\"") +
-                      occurrences(body, "\"ERROR_CODE_DEADLINE_EXCEEDED\"");
+    static const char *const named[] = {
+        [LOAD_THROTTLED] = "\"ERROR_CODE_THROTTLED\"",
+        [LOAD_UNAVAILABLE] = "\"ERROR_CODE_UNAVAILABLE\"",
+        [LOAD_DEADLINE_EXCEEDED] = "\"ERROR_CODE_DEADLINE_EXCEEDED\"",
+    };
+    unsigned left = failed;
 
+    for (unsigned i = 0; i < ARRAY_SIZE(named); i++) {
+        unsigned found = occurrences(body, named[i]);
+
+        if (found > left || (found > 0 && whole))
+            found = left;
+        outcome->codes[i] = found;
+        left -= found;
+    }
+    outcome->codes[LOAD_OTHER] = left;
+    outcome->failed = failed;
     if (whole) {
         const char *after = strstr(body, "\"retryAfterMs\":");
 
         outcome->retry_after_ms = after != NULL ? (unsigned)strtoul(after + 15, NULL, 10) : 0;
-        throttled = throttled > 0 ? failed : 0;
-        undone = undone > 0 ? failed : 0;
     }
-    outcome->failed = failed;
-    outcome->throttled = throttled;
-    outcome->unknown = failed > undone ? failed - undone : 0;
 }
 
 static struct load_outcome read_body(struct load_work *work, struct load_slot *slot,
@@ -468,5 +476,5 @@ struct load_outcome load_op_lost(const struct load_work *work, struct load_slot 
     slot->again = load_op_sweeps(work->op);
     slot->token[0] = 0;
     load_grant_answered(&slot->history, false);
-    return (struct load_outcome){ .failed = count, .unknown = count };
+    return (struct load_outcome){ .failed = count, .codes = { [LOAD_OTHER] = count } };
 }

@@ -197,8 +197,8 @@ static void take_reply(struct link *link, const redisReply *reply)
             outcome->done++;
         outcome->duplicates += reply->type == REDIS_REPLY_STRING;
     } else if (reply->type != REDIS_REPLY_INTEGER || reply->integer < 1) {
-        outcome->unknown = outcome->done + outcome->failed; /* The replica did not have them. */
-        outcome->failed = outcome->unknown;
+        outcome->failed += outcome->done; /* The replica did not have them. */
+        outcome->codes[LOAD_OTHER] = outcome->failed;
         outcome->done = outcome->duplicates = 0;
     }
     if (reply->type == REDIS_REPLY_ERROR)

@@ -47,18 +47,32 @@ void load_run_count(struct load_run *run, uint64_t sent_ns, const struct load_ou
 {
     run->acknowledged += outcome->done - outcome->duplicates;
     run->duplicates += outcome->duplicates;
-    run->throttled += outcome->throttled;
-    run->unknown += outcome->unknown;
+    run->throttled += outcome->codes[LOAD_THROTTLED];
+    run->unknown += outcome->codes[LOAD_OTHER];
     if (run->phase != LOAD_MEASURE)
         return;
     run->operations += outcome->done;
     run->errors += outcome->failed;
+    for (unsigned i = 0; i < LOAD_CODE_COUNT; i++)
+        run->codes[i] += outcome->codes[i];
     if (sent_ns < run->begin_ns)
         return;
     if (outcome->done > 0)
         histogram_add(&run->histogram, clock_ns() - sent_ns);
-    else if (outcome->failed > 0 && outcome->throttled == outcome->failed)
+    else if (outcome->failed > 0 && outcome->codes[LOAD_THROTTLED] == outcome->failed)
         histogram_add(&run->refused, clock_ns() - sent_ns);
+}
+
+static void report_codes(const struct load_run *run)
+{
+    static const char *const names[LOAD_CODE_COUNT] = {
+#define LOAD_CODE_NAME(enumerator, text) [LOAD_##enumerator] = (text),
+        LOAD_CODES(LOAD_CODE_NAME)
+#undef LOAD_CODE_NAME
+    };
+
+    for (unsigned i = 0; i < LOAD_CODE_COUNT; i++)
+        printf("\"errors_%s\":%llu,", names[i], (unsigned long long)run->codes[i]);
 }
 
 void load_run_report(const struct load_run *run, unsigned operations_per_request)
@@ -83,6 +97,7 @@ void load_run_report(const struct load_run *run, unsigned operations_per_request
     printf("\"refused_calls\":%llu,\"refused_p50_ms\":%.3f,\"refused_p99_ms\":%.3f,",
            (unsigned long long)run->refused.count, histogram_ms(&run->refused, 0.5),
            histogram_ms(&run->refused, 0.99));
+    report_codes(run);
     printf("\"acknowledged\":%llu,\"duplicates\":%llu,\"throttled\":%llu,\"unknown\":%llu",
            (unsigned long long)run->acknowledged, (unsigned long long)run->duplicates,
            (unsigned long long)run->throttled, (unsigned long long)run->unknown);

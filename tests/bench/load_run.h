@@ -8,13 +8,22 @@
 
 enum load_phase { LOAD_WARM_UP, LOAD_MEASURE, LOAD_DRAIN };
 
+/* The codes of those that failed; of the first three nothing was done, the others are unknown. */
+#define LOAD_CODES(X)                                                                              \
+    X(THROTTLED, "throttled")                                                                      \
+    X(UNAVAILABLE, "unavailable")                                                                  \
+    X(DEADLINE_EXCEEDED, "deadline_exceeded")                                                      \
+    X(OTHER, "other")
+#define LOAD_CODE_ENUM(enumerator, text) LOAD_##enumerator,
+enum load_code { LOAD_CODES(LOAD_CODE_ENUM) LOAD_CODE_COUNT };
+#undef LOAD_CODE_ENUM
+
 /* What became of the operations of one request. done + failed are all of them. */
 struct load_outcome {
     unsigned done;       /* Carried out, or answered as a duplicate. */
     unsigned duplicates; /* Of those done: repeats of what was acknowledged before. */
     unsigned failed;
-    unsigned throttled;      /* Of those failed: refused for now, nothing done. */
-    unsigned unknown;        /* Of those failed: may have been carried out. */
+    unsigned codes[LOAD_CODE_COUNT]; /* Of those failed. */
     unsigned retry_after_ms; /* What a refusal of the whole request asked for; 0: it did not. */
 };
 
@@ -33,8 +42,9 @@ struct load_run {
     uint64_t end_ns;
     /* Answered in the measured time, whenever they were due: an open loop at twice what a store can
      * do takes its queue along from the warm-up, and that work is done in the measured time. */
-    uint64_t operations; /* Done. */
-    uint64_t errors;     /* Failed. */
+    uint64_t operations;             /* Done. */
+    uint64_t errors;                 /* Failed, */
+    uint64_t codes[LOAD_CODE_COUNT]; /* by code. */
     /* Of the whole run, warm-up and drain included. */
     uint64_t acknowledged; /* Carried out, duplicates left out. */
     uint64_t duplicates;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 static const struct load_outcome ONE_DONE = { .done = 1 };
-static const struct load_outcome ONE_FAILED = { .failed = 1 };
+static const struct load_outcome ONE_FAILED = { .failed = 1, .codes = { [LOAD_THROTTLED] = 1 } };
 
 static void start(struct load_run *run, const struct load_options *options)
 {
@@ -29,6 +29,8 @@ static void what_was_due_in_the_warm_up_counts_where_it_is_done_but_not_its_late
     load_run_count(&run, run.begin_ns - 1, &ONE_FAILED);
     assert_int_equal(run.operations, 1);
     assert_int_equal(run.errors, 1);
+    assert_int_equal(run.codes[LOAD_THROTTLED], 1);
+    assert_int_equal(run.unknown, 0);
     assert_int_equal(run.histogram.count, 0);
     load_run_count(&run, run.begin_ns, &ONE_DONE);
     assert_int_equal(run.operations, 2);

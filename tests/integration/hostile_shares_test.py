@@ -6,6 +6,7 @@ what routers log of native clients: under which name, and when they do not read.
 
 import json
 import re
+import signal
 import time
 import unittest
 
@@ -20,6 +21,7 @@ from native import CLIENT, REQUEST, Link, methods
 MIB = 1 << 20
 CALLS_MAX = 200
 ORDINARY = CALLS_MAX * 85 // 100
+PLAYERS = "/holdfast.v1.AdminService/ListPlayers"
 SHARE = ORDINARY * 50 // 100
 STREAMS = 120  # On each router; together more than SHARE.
 ANSWERS_MAX = 64 * MIB
@@ -107,6 +109,33 @@ class HostileShares(ClusterTest):
             raw.close()
         wait_for("calls to end", lambda: self.in_flight() == 0, PATIENCE_S)
         Client(self.cluster.endpoint, self.greedy).balance("p")
+
+    def ask_for_lists(self, port):
+        """A key's reads that name a shard."""
+        raw = Raw(port)
+        self.addCleanup(raw.close)
+        raw.send(PREFACE + frame(SETTINGS))
+        for number in range(STREAMS):
+            stream = 2 * number + 1
+            raw.send(frame(HEADERS, END_HEADERS, stream, json_headers(PLAYERS, self.greedy, 60_000)) +
+                     frame(DATA, END_STREAM, stream, b'{"shard":1}'))
+        return raw
+
+    def test_reads_of_shards_count_for_the_share_of_their_key(self):
+        """So many reach a node at once when it was away for a moment."""
+        node, before = self.cluster.nodes[0], self.throttled("calls")
+
+        def refused_by_the_node():
+            node.signal(signal.SIGSTOP)
+            raws = [self.ask_for_lists(port) for port in self.ports]
+            wait_for("all to be on their way", lambda: self.in_flight() == 2 * STREAMS, PATIENCE_S)
+            node.signal(signal.SIGCONT)
+            wait_for("all to be answered", lambda: self.in_flight() == 0, PATIENCE_S)
+            for raw in raws:
+                raw.close()
+            return self.throttled("calls") > before
+        wait_for("the node to refuse what is above the share", refused_by_the_node, 2 * PATIENCE_S)
+        self.others_are_served()
 
     def test_a_key_holds_its_share_of_a_node_s_room_for_answers(self):
         request = post("/holdfast.v1.ProfileService/GetProfile", {"playerId": self.big, "include": ["sections"]},

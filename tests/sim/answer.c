@@ -6,6 +6,7 @@
 #include "holdfast/v1/session.pb-c.h"
 #include "idl/as_of.h"
 #include "idl/error_code.h"
+#include "idl/field_path.h"
 #include "idl/method.h"
 #include "idl/method_errors.h"
 #include "node/core/codec/arena_proto.h"
@@ -414,6 +415,9 @@ static void check_refusal(const struct told *t, const Holdfast__Internal__V1__Re
         else if (valid_request(t->call->method, t->request))
             told_fail(t, "a valid request is refused as invalid", detail->code, 0);
     }
+    if (!method_find(t->call->method)->internal && detail->field[0] != 0 &&
+        !field_path_fits(method_find(t->call->method)->request, detail->field))
+        told_fail(t, "an error names a field that the request does not have", detail->code, 0);
     if (!error_is_given(t->call->method, detail->code, detail->final))
         told_fail(t, "an error that idl/method_errors.h does not have", detail->code, 0);
     const struct op_model *op = told_op(t);

@@ -79,6 +79,12 @@ void refusal_tell_field(struct apply_context *context, const char *field)
         refusal->field = field;
 }
 
+void refusal_tell_own(struct apply_context *context, const char *field)
+{
+    if (context->version >= OWN_FIELD_APPLY_VERSION)
+        refusal_tell_field(context, field);
+}
+
 err refuse_twin(struct arena *arena, struct refusal *refusal, const char *field)
 {
     err e =

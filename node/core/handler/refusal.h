@@ -28,6 +28,10 @@ const char *entry_field_applied(const struct apply_context *context, const char 
 /* At apply: what is refused was put together from the request, which has it under `field`, or had
  * it in another place. Does nothing to a refusal without a field, nor in entries of before. */
 void refusal_tell_field(struct apply_context *context, const char *field);
+/* At apply: what goods or sections refuse is told of the request's own field, which stands for
+ * them: of a reversal, the entry to reverse. Nothing changes in entries of before. */
+#define OWN_FIELD_APPLY_VERSION 10u
+void refusal_tell_own(struct apply_context *context, const char *field);
 /* INVALID_ARGUMENT: two entries have the key of `field`, as the codec says it of plain JSON. */
 err refuse_twin(struct arena *arena, struct refusal *refusal, const char *field);
 /* What is refused is a part of `whole`: its field, in the message too, becomes "whole.field". */

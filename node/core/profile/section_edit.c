@@ -168,8 +168,7 @@ err section_edit_check(struct check_context *context, const char *called, Edit *
     case EDIT(DELETE):
         return ERR_OK;
     default:
-        return refuse_invalid(context->arena, context->refusal,
-                              edit_field(context->arena, called, "edit"),
+        return refuse_invalid(context->arena, context->refusal, called,
                               "one of replace, merge, patch, delete", "");
     }
 }

@@ -425,10 +425,14 @@ static err prepare(struct txn_player *p, const txn_part *part, struct txn_terms 
 
     for (size_t i = 0; i < part->n_checks && e == ERR_OK; i++)
         e = check_holds(p, part->checks[i]);
-    if (e == ERR_OK)
-        e = take(p, part, terms->reason, taken);
+    if (e != ERR_OK)
+        return e;
+    e = take(p, part, terms->reason, taken);
     if (e == ERR_OK)
         e = try_give(p, part, taken);
+    if (e == ERR_CONFLICT ||
+        e == ERR_INVALID) /* Parts are put together from several changes: `value` says which. */
+        refusal_tell_own(&p->context, "changes");
     return e;
 }
 

@@ -24,6 +24,7 @@ struct open_call {
     uint32_t method;
     uint32_t shard;
     uint32_t next_free;
+    bool of_a_caller;
     bool waits; /* In `bulk`, not at its shard yet. */
     bool bulk;  /* Passed from there. */
     bool waited;
@@ -230,12 +231,14 @@ static bool is_of_documents(uint32_t number)
     return method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE;
 }
 
-static bool is_of_a_caller(uint32_t number)
+/* Or what the cluster asks of itself: methods that only its processes know, for no asker. So are
+ * heartbeats, which are urgent: they do not stand behind what else their key asks for. */
+static bool is_of_a_caller(const struct frame *frame)
 {
-    const struct method_info *method = method_find(number);
+    const struct method_info *method = method_find(frame->method);
 
-    return method->route == METHOD_MUTATION || method->route == METHOD_READ ||
-           is_of_documents(number);
+    return !method->internal || method->route == METHOD_MUTATION || method->route == METHOD_READ ||
+           (frame->asker != 0 && frame->priority < PRIORITY_URGENT);
 }
 
 /* How many of all places calls like that may fill. */
@@ -243,7 +246,7 @@ static uint32_t places_of(const struct service *service, const struct frame *fra
 {
     uint32_t priority = frame->priority < PRIORITY_URGENT ? frame->priority : PRIORITY_URGENT;
 
-    if (!is_of_a_caller(frame->method))
+    if (!is_of_a_caller(frame))
         priority = PRIORITY_URGENT;
     return (uint32_t)((uint64_t)service->options.config->calls_max * share_percent[priority] / 100);
 }
@@ -259,7 +262,7 @@ static void refuse_call(struct service *service, const struct call_reply *reply,
 
 /* Sooner than callers could time out, and by priority: retry_after rises with the load. Refused,
  * not unavailable: a router shall tell its caller, not ask again by itself. */
-static void refuse_throttled(struct service *service, uint32_t method,
+static void refuse_throttled(struct service *service, bool of_a_caller,
                              const struct call_reply *reply)
 {
     uint64_t load = (uint64_t)service->open_count * (RETRY_MS_MAX - RETRY_MS_MIN);
@@ -269,7 +272,7 @@ static void refuse_throttled(struct service *service, uint32_t method,
         .retry_after_ms = RETRY_MS_MIN + (uint32_t)(load / service->options.config->calls_max),
     };
 
-    refuse_call(service, reply, is_of_a_caller(method) ? WIRE_REFUSED : WIRE_UNAVAILABLE, &refusal);
+    refuse_call(service, reply, of_a_caller ? WIRE_REFUSED : WIRE_UNAVAILABLE, &refusal);
 }
 
 static uint64_t percent_of(uint64_t whole, uint32_t percent)
@@ -352,6 +355,7 @@ static void call_begin(struct service *service, struct open_call *open,
                        const struct bulk_call *call, struct slice request)
 {
     struct call_reply reply = open->reply;
+    bool of_a_caller = open->of_a_caller;
     struct worker_request asked = {
         .shard = call->shard,
         .method = call->method,
@@ -370,7 +374,7 @@ static void call_begin(struct service *service, struct open_call *open,
         return;
     open_end(service, open);
     if (e == ERR_FULL)
-        refuse_throttled(service, call->method, &reply);
+        refuse_throttled(service, of_a_caller, &reply);
     else
         refuse_call(service, &reply, WIRE_NOT_OWNER, NULL);
 }
@@ -384,7 +388,7 @@ static void bulk_hold(struct service *service, struct open_call *open, const str
     open->waits = bulk_wait(&service->bulk, call, request);
     if (!open->waits) {
         open_end(service, open);
-        refuse_throttled(service, call->method, &reply);
+        refuse_throttled(service, true, &reply);
     } else if (!loop_timer_is_running(&service->bulk_timer)) {
         loop_timer_start_repeating(&service->bulk_timer, BULK_LOOK_MS);
     }
@@ -408,7 +412,7 @@ static void bulk_begin(struct service *service, const struct bulk_call *call, ui
     }
     struct call_reply reply = open->reply;
     open_end(service, open);
-    refuse_throttled(service, call->method, &reply);
+    refuse_throttled(service, true, &reply);
 }
 
 static void on_bulk(void *user)
@@ -430,13 +434,13 @@ static struct open_call *open_place(struct service *service, const struct frame 
                                     const struct call_reply *reply, uint32_t shard)
 {
     const struct asker_limits limits = asker_limits_of(service, frame);
-    bool of_a_caller = is_of_a_caller(frame->method);
+    bool of_a_caller = is_of_a_caller(frame);
     struct asked asked = { .asker = of_a_caller ? frame->asker : 0,
                            .method = frame->method,
                            .reads = of_a_caller && !method_find(frame->method)->writes };
 
     if (service->open_count >= places_of(service, frame)) {
-        refuse_throttled(service, frame->method, reply);
+        refuse_throttled(service, of_a_caller, reply);
         return NULL;
     }
     enum asker_verdict verdict =
@@ -448,10 +452,11 @@ static struct open_call *open_place(struct service *service, const struct frame 
     struct open_call *open = open_begin(service, reply, frame->method, shard);
     if (open == NULL) {
         asker_end(service->askers, &asked, 0, NULL);
-        refuse_throttled(service, frame->method, reply);
+        refuse_throttled(service, of_a_caller, reply);
         return NULL;
     }
     open->asked = asked;
+    open->of_a_caller = of_a_caller;
     return open;
 }
 
@@ -481,9 +486,9 @@ static void shard_call(struct service *service, const struct frame *frame,
         .shard = shard,
         .deadline_ms = now_ms + deadline_ms,
     };
-    open->bulk =
-        frame->priority == 0 && is_of_a_caller(frame->method) && bulk_pass(&service->bulk, now_ms);
-    if (frame->priority == 0 && is_of_a_caller(frame->method) && !open->bulk)
+    bool is_bulk = frame->priority == 0 && open->of_a_caller;
+    open->bulk = is_bulk && bulk_pass(&service->bulk, now_ms);
+    if (is_bulk && !open->bulk)
         bulk_hold(service, open, &call, frame->body);
     else
         call_begin(service, open, &call, frame->body);
