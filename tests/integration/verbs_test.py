@@ -5,7 +5,9 @@ import http.server
 import json
 import re
 import subprocess
+import tempfile
 import threading
+import time
 import unittest
 
 from cluster import BIN
@@ -59,10 +61,12 @@ class Router(http.server.ThreadingHTTPServer):
     """Answers `answer`, or with outcome_unknown that nothing is known."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_POST(self):  # pylint: disable=invalid-name
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self.server.asked.append(body)
-            answer = json.dumps(self.server.answer).encode()
+            answer = json.dumps(self.server.reply(self.path.rsplit("/", 1)[1], body)).encode()
             self.send_response(self.server.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(answer)))
@@ -77,11 +81,48 @@ class Router(http.server.ThreadingHTTPServer):
         self.asked, self.answer, self.status = [], {}, 200
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def reply(self, _method, _body):
+        return self.answer
+
     def outcome_unknown(self):
         self.status = 500
         self.answer = {"code": "unknown", "details": [{
             "type": "holdfast.v1.ErrorDetail", "value": "",
             "debug": {"code": "ERROR_CODE_OUTCOME_UNKNOWN", "outcome": "OUTCOME_UNKNOWN", "action": "ACTION_RETRY_SAME"}}]}
+
+
+class SlowShards(Router):
+    """A cluster of many shards, where an order to arm and one to cut take 50 ms each."""
+
+    SHARDS = 256
+
+    def __init__(self):
+        super().__init__()
+        self.times = {"ArmBackup": {}, "CutBackup": {}}
+
+    def reply(self, method, body):
+        if method == "GetCluster":
+            return {"clusterId": "c", "shardCount": self.SHARDS, "generation": "1", "policy": {}}
+        if method in self.times:
+            time.sleep(0.05)
+            self.times[method][body.get("shard", 0)] = time.monotonic()
+        return {"state": "none"}
+
+
+class Backups(unittest.TestCase):
+    def test_no_shard_waits_long_between_its_order_to_arm_and_its_cut(self):
+        router = SlowShards()
+        self.addCleanup(router.server_close)
+        self.addCleanup(router.shutdown)
+        with tempfile.TemporaryDirectory() as place:
+            subprocess.run([BIN / "holdfast", "backup", f"{place}/backups", "--endpoint",
+                            f"http://127.0.0.1:{router.server_address[1]}"],
+                           capture_output=True, timeout=200, check=False)
+        armed, cut = router.times["ArmBackup"], router.times["CutBackup"]
+        self.assertEqual(len(armed), SlowShards.SHARDS)
+        self.assertEqual(len(cut), SlowShards.SHARDS)
+        # One after the other they would wait 13 s.
+        self.assertLess(max(cut[shard] - armed[shard] for shard in cut), 6)
 
 
 class Verbs(unittest.TestCase):
