@@ -92,7 +92,9 @@
     X(VERSION_CONFLICT, OPEN, "the shard is not in the state that the call needs; the message says which", "start that step again")
 
 /* ---- sessions ---- */
-#define ERRORS_REGISTER_SERVER(X) OF_WRITER(X)
+#define ERRORS_REGISTER_SERVER(X) \
+    OF_WRITER(X) \
+    X(CAPACITY_FULL, OPEN, "the cluster has 49,152 game servers, those included that vanished and whose sessions are not free yet", "unregister servers that are not used, and register again later")
 #define ERRORS_UNREGISTER_SERVER(X) OF_WRITER(X)
 #define ERRORS_START_SESSION(X) \
     OF_OPERATION(X) OF_SCOPE(X) \

@@ -206,12 +206,13 @@ err file_write_atomically(const char *directory, const char *name, struct slice 
     if (e != ERR_OK)
         return e;
     e = file_writer_put(writer, bytes, ret_why);
-    if (e != ERR_OK) {
+    if (e == ERR_OK)
+        e = file_writer_finish(writer, &file, ret_why);
+    else
         file_writer_free(writer);
-        return e;
-    }
-    e = file_writer_finish(writer, &file, ret_why);
     if (e == ERR_OK && rename(made, path) != 0)
         e = io_failed(path, "named", ret_why);
+    if (e != ERR_OK)
+        (void)unlink(made); /* What is left of it is written over the next time. */
     return e == ERR_OK ? directory_sync(directory, ret_why) : e;
 }

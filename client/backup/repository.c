@@ -94,7 +94,7 @@ static err list_backups(struct repository *repository, struct backup_error *ret_
         repository->backups = mem_realloc(repository->backups,
                                           sizeof *repository->backups * (repository->count + 1u));
         repository->backups[repository->count++] =
-            (struct repository_backup){ number, has_manifest(repository, number) };
+            (struct repository_backup){ number, has_manifest(repository, number), false };
     }
     closedir(directory);
     if (repository->count > 0)
@@ -166,7 +166,8 @@ static err must_be_empty(const char *path, struct backup_error *ret_why)
     if (directory == NULL)
         return io_failed(path, "read", ret_why);
     while ((entry = readdir(directory)) != NULL && e == ERR_OK) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            strcmp(entry->d_name, REPOSITORY_MARKER ".new") == 0) /* Broken off. */
             continue;
         backup_why(ret_why, "%s is not empty, and is no directory of backups: it holds %.200s",
                    path, entry->d_name);
@@ -199,6 +200,18 @@ static err lock(struct repository *repository, struct backup_error *ret_why)
         return ERR_OK;
     backup_why(ret_why, "another backup is being written into %s", repository->path);
     return ERR_EXISTS;
+}
+
+bool repository_is_written(const struct repository *repository)
+{
+    char path[BACKUP_PATH_MAX];
+
+    marker_path(repository, path);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool written = file >= 0 && flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (file >= 0)
+        close(file);
+    return written;
 }
 
 static bool is_own_file(const char *name)

@@ -16,6 +16,7 @@
 struct repository_backup {
     uint64_t number;
     bool complete; /* It has a manifest. */
+    bool checked;  /* repository_verify compared its files with it. */
 };
 
 struct repository {
@@ -41,6 +42,9 @@ void repository_close(struct repository *repository);
 uint64_t repository_newest(const struct repository *repository);
 /* One that was begun after all complete ones; 0: none. */
 uint64_t repository_interrupted(const struct repository *repository);
+
+/* Whether another process writes into it now: the newest without a manifest is then its. */
+bool repository_is_written(const struct repository *repository);
 
 enum repository_file { REPOSITORY_PACK, REPOSITORY_LIST };
 struct repository_place {

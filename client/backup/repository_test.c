@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -324,6 +326,60 @@ static void a_directory_with_anything_else_is_refused(void **state)
     test->repository.lock = -1;
 }
 
+/* A disk that is full while the marker is written, or a crash then. */
+static void a_first_backup_that_broke_off_does_not_block_its_directory(void **state)
+{
+    struct test *test = *state;
+    struct rlimit before, none;
+    char path[300];
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = (struct rlimit){ 0, before.rlim_max };
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    assert_int_equal(repository_open_to_write(test->path, &test->repository, &test->why), ERR_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    snprintf(path, sizeof path, "%s/" REPOSITORY_MARKER ".new", test->path);
+    assert_int_not_equal(access(path, F_OK), 0);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    make_first(test, 100);
+    assert_int_equal(verify(test, 1), ERR_OK);
+}
+
+static void a_reader_sees_that_a_backup_is_being_written(void **state)
+{
+    struct test *test = *state;
+    struct repository reader;
+
+    make_first(test, 100);
+    assert_int_equal(repository_begin(&test->repository, 2, &test->why), ERR_OK);
+    assert_int_equal(repository_open(test->path, &reader, &test->why), ERR_OK);
+    assert_true(repository_is_written(&reader));
+    assert_false(reader.backups[1].complete);
+    repository_close(&test->repository); /* Broken off. */
+    assert_false(repository_is_written(&reader));
+    test->repository = reader;
+}
+
+static void files_that_several_backups_use_are_read_once(void **state)
+{
+    struct test *test = *state;
+    struct verify_counts counts = { 0 };
+    struct manifest manifest;
+
+    make_first(test, 3000);
+    make_second(test, 3000, 100);
+    open_again(test);
+    for (uint64_t number = 1; number <= 2; number++) {
+        assert_int_equal(
+            repository_verify(&test->repository, number, &manifest, &counts, &test->why), ERR_OK);
+        manifest_deinit(&manifest);
+    }
+    assert_int_equal(counts.files, 2 * 2 * SHARDS);
+}
+
 static void only_one_writes_at_a_time(void **state)
 {
     struct test *test = *state;
@@ -378,6 +434,9 @@ int main(void)
         TEST(a_backup_without_its_manifest_was_interrupted_and_gives_way),
         TEST(a_whole_backup_is_not_removed),
         TEST(a_directory_with_anything_else_is_refused),
+        TEST(a_reader_sees_that_a_backup_is_being_written),
+        TEST(files_that_several_backups_use_are_read_once),
+        TEST(a_first_backup_that_broke_off_does_not_block_its_directory),
         TEST(only_one_writes_at_a_time),
         TEST(rows_out_of_order_are_refused),
     };

@@ -29,11 +29,24 @@ static err verify_pair(const struct repository *repository, const struct manifes
     return verify_file(path, &rows->list, counts, ret_why);
 }
 
-static err verify_files(const struct repository *repository, const struct manifest *manifest,
+static struct repository_backup *find_backup(struct repository *repository, uint64_t number)
+{
+    for (uint32_t i = 0; i < repository->count; i++) {
+        if (repository->backups[i].number == number)
+            return &repository->backups[i];
+    }
+    return NULL;
+}
+
+/* Once: later backups use the same files. */
+static err verify_files(struct repository *repository, const struct manifest *manifest,
                         struct verify_counts *counts, struct backup_error *ret_why)
 {
+    struct repository_backup *backup = find_backup(repository, manifest->number);
     err e = ERR_OK;
 
+    if (backup != NULL && backup->checked)
+        return ERR_OK;
     for (uint32_t i = 0; i < manifest->shard_count && e == ERR_OK; i++) {
         e = verify_pair(repository, manifest, &(struct backup_part){ .shard = i }, counts, ret_why);
         if (e == ERR_OK && manifest->shards[i].documents.rows.count > 0)
@@ -41,10 +54,12 @@ static err verify_files(const struct repository *repository, const struct manife
                             &(struct backup_part){ .shard = i, .kind = BACKUP_DOCUMENTS }, counts,
                             ret_why);
     }
+    if (backup != NULL)
+        backup->checked = e == ERR_OK;
     return e;
 }
 
-static err verify_use(const struct repository *repository, const struct manifest_use *use,
+static err verify_use(struct repository *repository, const struct manifest_use *use,
                       struct verify_counts *counts, struct backup_error *ret_why)
 {
     struct manifest used;
@@ -79,9 +94,8 @@ static err verify_rows(const struct repository *repository, const struct manifes
     return e;
 }
 
-err repository_verify(const struct repository *repository, uint64_t number,
-                      struct manifest *ret_manifest, struct verify_counts *counts,
-                      struct backup_error *ret_why)
+err repository_verify(struct repository *repository, uint64_t number, struct manifest *ret_manifest,
+                      struct verify_counts *counts, struct backup_error *ret_why)
 {
     struct manifest manifest;
 

@@ -9,9 +9,10 @@ struct verify_counts {
     uint64_t rows, documents;
 };
 
-/* Every file of the backup and of those that it uses, then every row of it. The first that is not
+/* Every file of the backup and of those that it uses, each once while the
+ * repository is open, then every row of it. The first that is not
  * as it was written: `ret_why` names it. *ret_manifest is set on ERR_OK; counts are added to. */
-NODISCARD err repository_verify(const struct repository *repository, uint64_t number,
+NODISCARD err repository_verify(struct repository *repository, uint64_t number,
                                 struct manifest *ret_manifest, struct verify_counts *counts,
                                 struct backup_error *ret_why);
 

@@ -1,6 +1,8 @@
 #include "client/cli/backup_take.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +20,10 @@
 #define CUT_AHEAD      1000u /* Audits take a cut a second: none shall come so far meanwhile. */
 #define PAGE_BYTES     (512u * 1024u)
 #define KEEP_EVERY_MS  20000u /* Nodes close a view that is not read. */
+#define CALLERS        16u    /* Connections that arm and cut shards. */
 
 struct take {
+    const struct arguments *arguments;
     struct backup_link link;
     struct repository repository;
     struct manifest manifest; /* As it is being made. */
@@ -105,16 +109,73 @@ static json_t *cut_request(const struct take *take, uint32_t shard)
     return json_pack("{s:i, s:I}", "shard", shard, "cut", (json_int_t)take->manifest.cut);
 }
 
-/* Of every shard. */
-static bool call_all(struct take *take, const char *method)
+/* ---- of every shard, on several connections ---- */
+
+/* Shards first, first + CALLERS, .. are its own. */
+struct caller {
+    struct backup_link link;
+    struct backup_error why;
+    const struct take *take;
+    const char *method;
+    atomic_bool *failed; /* Of any. */
+    uint32_t first;
+    bool good;
+};
+
+static void *caller_run(void *user)
 {
-    for (uint32_t i = 0; i < take->manifest.shard_count; i++) {
-        json_t *answer = backup_link_ask(&take->link, &take->why, method, cut_request(take, i));
-        if (answer == NULL)
-            return false;
+    struct caller *caller = user;
+    uint32_t count = caller->take->manifest.shard_count;
+
+    caller->good = true;
+    for (uint32_t i = caller->first; i < count && caller->good && !atomic_load(caller->failed);
+         i += CALLERS) {
+        json_t *answer = backup_link_ask(&caller->link, &caller->why, caller->method,
+                                         cut_request(caller->take, i));
+        caller->good = answer != NULL;
         json_decref(answer);
     }
-    return true;
+    if (!caller->good)
+        atomic_store(caller->failed, true);
+    return NULL;
+}
+
+/* Nodes give an armed shard up after 30 s: with thousands of shards, one after the other is too
+ * slow. Several connections, since a call waits for its answer. */
+static bool call_all(struct take *take, const char *method)
+{
+    struct caller *callers = mem_zalloc(CALLERS * sizeof *callers);
+    pthread_t threads[CALLERS];
+    atomic_bool failed = false;
+    uint32_t opened = 0, started = 0;
+
+    while (opened < CALLERS && backup_link_open(&callers[opened].link, take->arguments))
+        opened++;
+    for (; opened == CALLERS && started < CALLERS; started++) {
+        struct caller *caller = &callers[started];
+
+        caller->take = take;
+        caller->method = method;
+        caller->failed = &failed;
+        caller->first = started;
+        if (pthread_create(&threads[started], NULL, caller_run, caller) != 0)
+            break;
+    }
+    if (started < CALLERS) {
+        backup_why(&take->why, "%u connections to the router cannot be made", CALLERS);
+        atomic_store(&failed, true);
+    }
+    for (uint32_t i = 0; i < started; i++) {
+        (void)pthread_join(threads[i], NULL);
+        if (!callers[i].good) {
+            take->why = callers[i].why;
+            take->link.may_begin_anew |= callers[i].link.may_begin_anew;
+        }
+    }
+    for (uint32_t i = 0; i < opened; i++)
+        backup_link_close(&callers[i].link);
+    free(callers);
+    return !atomic_load(&failed);
 }
 
 /* Views of shards that wait for their turn are kept. */
@@ -479,7 +540,7 @@ static void report(const struct arguments *arguments, const struct take *take)
 
 int backup_take(const struct arguments *arguments, const char *path)
 {
-    struct take take = { 0 };
+    struct take take = { .arguments = arguments };
     bool good = false;
 
     if (!backup_link_open(&take.link, arguments))

@@ -5,6 +5,7 @@
 
 #include "client/cli/help.h"
 #include "client/cli/options.h"
+#include "client/cli/output.h"
 #include "client/cli/verb_table.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
@@ -128,6 +129,23 @@ static int refuse_foreign(const struct arguments *arguments, const char *flag)
     return 2;
 }
 
+/* A verb that takes --op-id has one: the operator's, or a fresh one. */
+static int run_verb(struct arguments *arguments)
+{
+    bool has_op_id = verb_has_option(arguments->verb, option_op_id.flag);
+    char fresh[37];
+
+    if (has_op_id && option_text(arguments, &option_op_id)[0] == '\0') {
+        client_op_id(fresh);
+        CHECK(arguments_give(arguments, option_op_id.flag, fresh) == ERR_OK);
+    }
+    int code = arguments->verb->run(arguments);
+
+    if (has_op_id && code == EXIT_UNKNOWN)
+        op_id_say(arguments);
+    return code;
+}
+
 int command_line_run(struct arguments *arguments)
 {
     const struct verb *verb = verb_find(arguments->words, arguments->word_count);
@@ -150,5 +168,5 @@ int command_line_run(struct arguments *arguments)
     }
     if (!verb_takes(verb, arguments->word_count))
         return refuse_usage(arguments);
-    return verb->run(arguments);
+    return run_verb(arguments);
 }

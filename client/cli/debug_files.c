@@ -89,15 +89,32 @@ static CURLcode fetch(const struct bundle *bundle, const char *url, struct buf *
     return code;
 }
 
+/* A URL without its user and password, which are the host's business alone. */
+static void hide_user(const char *url, char *ret_shown, size_t size)
+{
+    const char *scheme = strstr(url, "://");
+    const char *authority = scheme != NULL ? scheme + 3 : url;
+    size_t length = strcspn(authority, "/?#");
+    const char *at = NULL;
+
+    for (size_t i = 0; i < length; i++) {
+        if (authority[i] == '@')
+            at = authority + i;
+    }
+    snprintf(ret_shown, size, "%.*s%s", (int)(authority - url), url,
+             at != NULL ? at + 1 : authority);
+}
+
 /* "http://10.0.0.7:7409" means its /metrics. */
 static void take_metrics(struct bundle *bundle, const char *what, uint32_t number)
 {
     const char *scheme = strstr(what, "://");
     const char *path = strchr(scheme != NULL ? scheme + 3 : what, '/');
-    char name[160], url[1100], why[CURL_ERROR_SIZE] = "";
+    char name[160], url[1100], shown[1100], why[CURL_ERROR_SIZE] = "";
     struct buf text = { 0 };
 
-    member_name("metrics", number, what, name);
+    hide_user(what, shown, sizeof shown);
+    member_name("metrics", number, shown, name);
     snprintf(url, sizeof url, "%s%s%s", scheme != NULL ? "" : "http://", what,
              path == NULL ? "/metrics" : "");
     CURLcode code = fetch(bundle, url, &text, why);
@@ -106,7 +123,7 @@ static void take_metrics(struct bundle *bundle, const char *what, uint32_t numbe
         return;
     }
     buf_deinit(&text);
-    bundle_miss(bundle, name, "%s: %s", url, why[0] != 0 ? why : curl_easy_strerror(code));
+    bundle_miss(bundle, name, "%s: %s", shown, why[0] != 0 ? why : curl_easy_strerror(code));
 }
 
 void bundle_take_metrics(struct bundle *bundle)

@@ -6,8 +6,6 @@
 #include "client/cli/options.h"
 #include "runtime/base/nearest.h"
 
-#define EXIT_UNKNOWN 3
-
 static const struct column balance_columns[] = {
     { .title = "CURRENCY", .path = "currency" },
     { .title = "AMOUNT", .path = "amount", .otherwise = "0" },
@@ -56,15 +54,9 @@ static void print_balances(const json_t *answer)
 
 json_t *goods_request(const struct arguments *arguments, const char *player)
 {
-    char fresh[37];
-    const char *op_id = option_text(arguments, &option_op_id);
-
-    if (op_id[0] == 0) {
-        client_op_id(fresh);
-        op_id = fresh;
-    }
-    return json_pack("{s:s, s:s, s:s, s:s}", "playerId", player, "opId", op_id, "authority",
-                     "unheld", "reason", option_text(arguments, &option_reason));
+    return json_pack("{s:s, s:s, s:s, s:s}", "playerId", player, "opId",
+                     option_text(arguments, &option_op_id), "authority", "unheld", "reason",
+                     option_text(arguments, &option_reason));
 }
 
 json_t *goods_amount(const char *text, size_t size)
@@ -130,8 +122,6 @@ int goods_call(const struct arguments *arguments, const char *method, json_t *re
         printf("operation %s, entry %s%s%s\n", op_id, seq != NULL ? seq : "0",
                mail != NULL ? ", mail " : "", mail != NULL ? mail : "");
         print_balances(answer);
-    } else if (code == EXIT_UNKNOWN) {
-        fprintf(stderr, "repeat it with --op-id %s\n", op_id);
     }
     json_decref(answer);
     return code;

@@ -1,6 +1,7 @@
 /*
  * key_store: the API keys in a cluster's etcd, for its operator, who has access to that. Calls
- * block until they are answered or the deadline of --deadline-ms is over. DESIGN section 11.
+ * block until they are answered or the deadline of --deadline-ms is over. DESIGN section 11. On
+ * ERR_TIMEOUT of a change its outcome is unknown; reads are ERR_UNAVAILABLE.
  */
 #ifndef CLIENT_CLI_KEY_STORE_H
 #define CLIENT_CLI_KEY_STORE_H
@@ -21,9 +22,13 @@ NODISCARD err key_store_open(const struct arguments *arguments, struct key_store
 /* NULL is allowed. */
 void key_store_close(struct key_store *store);
 
-/* Writes it, over one of the same id too. */
+/* Writes it, over one of the same id too, and over a revocation. */
 NODISCARD err key_store_put(struct key_store *store, const struct api_key_record *record);
-NODISCARD err key_store_remove(struct key_store *store, const char *id);
+NODISCARD err key_store_remove(struct key_store *store, const struct api_key_record *record);
+/* Writes its name, scopes and authority; the limits of one that stands are kept, and told in
+ * *record. *ret_revoked: it was revoked and stays so; nothing was written. */
+NODISCARD err key_store_register(struct key_store *store, struct api_key_record *record,
+                                 bool *ret_revoked);
 /* All of them, by id; *ret_records is to be freed. Records that cannot be read are told and left
  * out. */
 NODISCARD err key_store_list(struct key_store *store, struct api_key_record **ret_records,

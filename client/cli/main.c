@@ -3,8 +3,24 @@
 
 #include "client/cli/command_line.h"
 #include "client/cli/help.h"
+#include "client/cli/output.h"
 #include "client/cli/verb_rows.h"
 #include "client/cli/verb_table.h"
+
+static int run(struct arguments *arguments)
+{
+    if (arguments->version) {
+        printf("holdfast %s\n", HOLDFAST_VERSION);
+        return 0;
+    }
+    if (arguments->word_count == 0) {
+        help_print();
+        return arguments->help ? 0 : 2;
+    }
+    if (arguments->help)
+        return help_print_verb(arguments->words, arguments->word_count);
+    return command_line_run(arguments);
+}
 
 int main(int argc, char **argv)
 {
@@ -16,15 +32,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "holdfast: %s (try holdfast --help)\n", why);
         return 2;
     }
-    if (arguments.version) {
-        printf("holdfast %s\n", HOLDFAST_VERSION);
-        return 0;
-    }
-    if (arguments.word_count == 0) {
-        help_print();
-        return arguments.help ? 0 : 2;
-    }
-    if (arguments.help)
-        return help_print_verb(arguments.words, arguments.word_count);
-    return command_line_run(&arguments);
+    return output_finish(run(&arguments));
 }

@@ -1,5 +1,6 @@
 #include "client/cli/output.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,15 +142,42 @@ bool wants_json(const struct arguments *arguments)
     return strcmp(option_text(arguments, &option_output), "json") == 0;
 }
 
-static int say_why(const struct arguments *arguments, enum client_result result,
+bool output_is_lost(void)
+{
+    return fflush(stdout) != 0 || ferror(stdout) != 0;
+}
+
+int output_finish(int code)
+{
+    errno = 0;
+    if (!output_is_lost())
+        return code;
+    fprintf(stderr, "holdfast: standard output could not be written%s%s\n", errno != 0 ? ": " : "",
+            errno != 0 ? strerror(errno) : "");
+    return code != 0 ? code : 1;
+}
+
+void op_id_say(const struct arguments *arguments)
+{
+    fprintf(stderr, "repeat it with --op-id %s\n", option_text(arguments, &option_op_id));
+}
+
+/* `op_id` is empty where the request has none. */
+static int say_why(const struct arguments *arguments, enum client_result result, const char *op_id,
                    const struct buf *body)
 {
     struct buf text = { 0 };
 
+    if (result == CLIENT_UNKNOWN && op_id[0] == '\0') {
+        fprintf(stderr, "holdfast: outcome unknown; look before you repeat it\n");
+        return EXIT_UNKNOWN;
+    }
     if (result == CLIENT_UNKNOWN) {
-        fprintf(stderr, "holdfast: outcome unknown; repeat with the same op_id, or use "
-                        "'holdfast op resolve'\n");
-        return 3;
+        fprintf(stderr,
+                "holdfast: outcome of operation %s unknown; repeat with the same op_id, or use "
+                "'holdfast op resolve'\n",
+                op_id);
+        return EXIT_UNKNOWN;
     }
     if (wants_json(arguments) || !error_format(buf_slice(body), &text))
         buf_append(&text, body->data, body->size);
@@ -176,11 +204,12 @@ static json_t *call_in_form(const struct arguments *arguments, enum connection_f
     CHECK(text != NULL);
     enum client_result result = client_call(client, method, text, &body);
     free(text);
-    json_decref(request);
     client_free(client);
     if (result == CLIENT_OK)
         answer = json_loadb((const char *)body.data, body.size, 0, NULL);
-    *ret_code = answer != NULL ? 0 : say_why(arguments, result, &body);
+    *ret_code =
+        answer != NULL ? 0 : say_why(arguments, result, answer_text(request, "opId"), &body);
+    json_decref(request);
     buf_deinit(&body);
     return answer;
 }
@@ -227,7 +256,7 @@ static bool on_message(void *user, struct slice json)
     if (message != NULL)
         stream->message(stream->user, message);
     json_decref(message);
-    return true;
+    return !output_is_lost();
 }
 
 enum client_result stream_json(const struct arguments *arguments, const struct json_stream *stream,

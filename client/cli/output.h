@@ -63,6 +63,15 @@ int page_call(const struct arguments *arguments, const struct page_method *page)
 /* The same with fields of the request's own; takes over `request`. */
 int page_call_of(const struct arguments *arguments, const struct page_method *page,
                  json_t *request);
+/* Whether something that was printed so far could not be written; what is printed on is lost, too.
+ */
+bool output_is_lost(void);
+/* Writes out what was printed; the exit code, or 1 and a message if it was lost. */
+int output_finish(int code);
+/* The exit code of an unknown outcome. */
+#define EXIT_UNKNOWN 3
+/* Says on standard error under which op_id the command is to be repeated. */
+void op_id_say(const struct arguments *arguments);
 /* True when --json or --output json was asked for. */
 bool wants_json(const struct arguments *arguments);
 

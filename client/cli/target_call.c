@@ -5,8 +5,7 @@
 #include "client/cli/answer.h"
 #include "client/cli/options.h"
 
-#define EXIT_UNKNOWN 3
-#define LIMIT_MAX    1000u
+#define LIMIT_MAX 1000u
 
 const struct command_option option_fresh = {
     .flag = "fresh",
@@ -88,12 +87,9 @@ int target_top_call(const struct arguments *arguments, const char *method, json_
 int target_change_call(const struct arguments *arguments, const char *method, json_t *request,
                        const struct column *columns)
 {
-    char op_id[200], fresh[37];
+    const char *op_id = option_text(arguments, &option_op_id);
     int code;
 
-    client_op_id(fresh);
-    const char *given = option_text(arguments, &option_op_id);
-    (void)snprintf(op_id, sizeof op_id, "%.160s", given[0] != 0 ? given : fresh);
     json_object_set_new(request, "opId", json_string(op_id));
     json_t *answer = call_json(arguments, method, request, &code);
     if (answer != NULL && wants_json(arguments)) {
@@ -103,8 +99,6 @@ int target_change_call(const struct arguments *arguments, const char *method, js
         printf("operation %s\n", op_id);
         print_table(NULL, rows, columns);
         json_decref(rows);
-    } else if (code == EXIT_UNKNOWN) {
-        fprintf(stderr, "repeat it with --op-id %s\n", op_id);
     }
     json_decref(answer);
     return code;

@@ -47,6 +47,16 @@ static int refuse(const struct backup_error *why)
     return 1;
 }
 
+/* Told, and no failure: another process writes the newest one. */
+static bool is_being_written(const struct repository *repository, uint32_t place)
+{
+    if (place + 1 != repository->count || repository->backups[place].complete ||
+        !repository_is_written(repository))
+        return false;
+    fprintf(stderr, "backup %" PRIu64 " is being written\n", repository->backups[place].number);
+    return true;
+}
+
 static int list(const struct arguments *arguments)
 {
     const char *path = arguments->words[0];
@@ -61,6 +71,8 @@ static int list(const struct arguments *arguments)
     }
     for (uint32_t i = 0; i < repository.count; i++) {
         struct manifest manifest;
+        if (is_being_written(&repository, i))
+            continue;
         if (repository_manifest(&repository, repository.backups[i].number, &manifest, &why) !=
             ERR_OK) {
             code = refuse(&why);
@@ -96,6 +108,8 @@ static int verify(const struct arguments *arguments)
     for (uint32_t i = 0; i < repository.count; i++) {
         struct manifest manifest;
         uint64_t number = repository.backups[i].number;
+        if (is_being_written(&repository, i))
+            continue;
         if (repository_verify(&repository, number, &manifest, &counts, &why) != ERR_OK) {
             code = refuse(&why);
             continue;

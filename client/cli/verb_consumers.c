@@ -129,12 +129,8 @@ static int list(const struct arguments *arguments)
 /* ---- changes ---- */
 static json_t *request_of(const struct arguments *arguments)
 {
-    const char *given = option_text(arguments, &option_op_id);
-    char op_id[37];
-
-    client_op_id(op_id);
     return json_pack("{s:s, s:s}", "consumer", arguments->words[0], "opId",
-                     given[0] != '\0' ? given : op_id);
+                     option_text(arguments, &option_op_id));
 }
 
 /* Takes over `request`. */

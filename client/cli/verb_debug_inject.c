@@ -33,10 +33,9 @@ static void add_damage(json_t *request, const char *what)
 
 static int inject(const struct arguments *arguments)
 {
-    char op_id[37];
+    const char *op_id = option_text(arguments, &option_op_id);
     int code;
 
-    client_op_id(op_id);
     json_t *request = json_pack("{s:s, s:s, s:s}", "playerId", arguments->words[0], "opId", op_id,
                                 "authority", "system:admin");
     add_damage(request, arguments->words[1]);
@@ -53,7 +52,7 @@ const struct verb verb_debug_inject[] = {
         .topic = VERB_TOPIC_LOOK,
         .arguments = "PLAYER UID|CURRENCY=AMOUNT|spoil=TABLE|spoil-key=KEY[:VALUE]",
         .summary = "damage a record on purpose, for tests",
-        .options = VERB_OPTIONS(OPTIONS_OF_CALLS),
+        .options = VERB_OPTIONS(&option_op_id, OPTIONS_OF_CALLS),
         .run = inject,
     },
     { .words = NULL },

@@ -60,16 +60,13 @@ static const struct column change_columns[] = {
 /* ---- changes ---- */
 static json_t *change_of(const struct arguments *arguments)
 {
-    const char *given = option_text(arguments, &option_op_id);
     const char *if_version = option_text(arguments, &option_if_version);
-    char op_id[37];
 
-    client_op_id(op_id);
     json_t *request = json_pack(
         "{s:s, s:s, s:s, s:s, s:b, s:I}", "kind", arguments->words[0], "name", arguments->words[1],
-        "opId", given[0] != 0 ? given : op_id, "reason", option_text(arguments, &option_reason),
-        "dryRun", option_is_set(arguments, &option_dry_run), "waitMs",
-        (json_int_t)strtoll(option_text(arguments, &option_wait_ms), NULL, 10));
+        "opId", option_text(arguments, &option_op_id), "reason",
+        option_text(arguments, &option_reason), "dryRun", option_is_set(arguments, &option_dry_run),
+        "waitMs", (json_int_t)strtoll(option_text(arguments, &option_wait_ms), NULL, 10));
 
     if (if_version[0] != 0)
         json_object_set_new(request, "ifVersion", json_string(if_version));

@@ -180,12 +180,9 @@ static int list(const struct arguments *arguments)
 /* Takes over `request`. */
 static int change(const struct arguments *arguments, const char *method, json_t *request)
 {
-    const char *given = option_text(arguments, &option_op_id);
-    char fresh[37];
     int code;
 
-    client_op_id(fresh);
-    json_object_set_new(request, "opId", json_string(given[0] != '\0' ? given : fresh));
+    json_object_set_new(request, "opId", json_string(option_text(arguments, &option_op_id)));
     put_text(request, "context", arguments, &option_context);
     put_text(request, "durability", arguments, &option_durability);
     json_t *answer = call_plain_json(arguments, method, request, &code);

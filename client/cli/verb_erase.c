@@ -68,13 +68,10 @@ static void print_erasure(const struct arguments *arguments, const json_t *answe
 /* Takes `request`. */
 static int change(const struct arguments *arguments, const char *method, json_t *request)
 {
-    const char *given = option_text(arguments, &option_op_id);
-    char fresh[37];
     int code;
 
-    client_op_id(fresh);
     json_object_set_new(request, "playerId", json_string(arguments->words[0]));
-    json_object_set_new(request, "opId", json_string(given[0] != '\0' ? given : fresh));
+    json_object_set_new(request, "opId", json_string(option_text(arguments, &option_op_id)));
     json_object_set_new(request, "authority", json_string("system:admin"));
     json_t *answer = call_json(arguments, method, request, &code);
     if (answer != NULL)
@@ -146,7 +143,7 @@ static int export(const struct arguments *arguments)
             putchar('\n');
         }
         json_decref(page);
-    } while (cursor[0] != '\0');
+    } while (cursor[0] != '\0' && !output_is_lost());
     return 0;
 }
 

@@ -77,7 +77,6 @@ static void print_page(const struct arguments *arguments, const json_t *page)
             print_event(each);
         }
     }
-    (void)fflush(stdout);
 }
 
 /* What is asked for, from a cursor on. */
@@ -114,7 +113,7 @@ static int list(const struct arguments *arguments, const char *from)
         json_decref(page);
         page = next;
         print_page(arguments, page);
-        more = json_is_true(json_object_get(page, "more"));
+        more = json_is_true(json_object_get(page, "more")) && !output_is_lost();
     }
     if (option_is_set(arguments, &option_print_cursor))
         printf("%s\n", answer_text(page, "nextCursor"));
@@ -151,7 +150,8 @@ static int follow(const struct arguments *arguments, const char *from)
     struct buf why = { 0 };
 
     json_object_set_new(follower.request, "heartbeatMs", json_integer(HEARTBEAT_MS));
-    while (stream_json(arguments, &stream, &why) != CLIENT_REFUSED && follower.heard)
+    while (stream_json(arguments, &stream, &why) != CLIENT_REFUSED && follower.heard &&
+           !output_is_lost())
         sleep_ms(RESUME_MS);
     fprintf(stderr, "holdfast: %.*s\n", (int)why.size, (const char *)why.data);
     buf_deinit(&why);

@@ -75,7 +75,6 @@ static void print_page(const struct arguments *arguments, const json_t *page, co
             print_incident(incident);
     }
     print_gaps(page);
-    (void)fflush(stdout);
 }
 
 /* `kind` NULL: all. */
@@ -94,8 +93,8 @@ static int list(const struct arguments *arguments, const char *kind)
             break;
         json_decref(page);
         page = next;
-        more = json_is_true(json_object_get(page, "more"));
         print_page(arguments, page, kind);
+        more = json_is_true(json_object_get(page, "more")) && !output_is_lost();
     }
     json_decref(page);
     return code;
@@ -139,7 +138,8 @@ static int follow(const struct arguments *arguments, const char *kind)
 
     follower.request = json_pack("{s:s, s:i}", "cursor", "", "heartbeatMs", HEARTBEAT_MS);
     stream.request = follower.request;
-    while (stream_json(arguments, &stream, &why) != CLIENT_REFUSED && follower.silent != NULL)
+    while (stream_json(arguments, &stream, &why) != CLIENT_REFUSED && follower.silent != NULL &&
+           !output_is_lost())
         sleep_ms(RESUME_MS);
     fprintf(stderr, "holdfast: %.*s\n", (int)why.size, (const char *)why.data);
     buf_deinit(&why);

@@ -2,6 +2,7 @@
  * holdfast key: API keys for the public port, in the cluster's etcd, where the routers watch them.
  * A key is shown once, when it is issued; etcd has only its HMAC.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 
 #include "client/cli/clock.h"
+#include "client/cli/help.h"
 #include "client/cli/key_store.h"
 #include "client/cli/options.h"
 #include "client/cli/output.h"
@@ -65,6 +67,24 @@ static const struct command_option option_from = {
     .value = "FILE",
     .meaning = "a key made elsewhere, hf_..., or - for standard input",
 };
+
+static const struct command_option option_register = {
+    .flag = "register",
+    .meaning = "with --from: keep a key's limits if it stands, and a revoked one revoked",
+};
+static const struct command_option option_unless_rotated = {
+    .flag = "unless-rotated",
+    .value = "MS",
+    .meaning = "do nothing if the last rotation is the one that an unknown outcome named so",
+};
+
+/* The exit code of a change. */
+static int code_of(err e)
+{
+    if (e == ERR_OK)
+        return 0;
+    return err_retry(e) == RETRY_UNKNOWN_OUTCOME ? EXIT_UNKNOWN : 1;
+}
 
 /* A key made elsewhere, such as a Secret's. False: written to standard error. */
 static bool read_secret(const char *path, uint8_t ret_secret[API_KEY_SECRET_BYTES])
@@ -211,8 +231,11 @@ static int issue_as(const struct arguments *arguments, const char *name,
     uint8_t secret[API_KEY_SECRET_BYTES];
     struct api_key_record record;
     struct key_store *store = NULL;
+    bool revoked = false;
     err e;
 
+    if (from[0] == 0 && option_is_set(arguments, &option_register))
+        return refuse_usage(arguments);
     if (from[0] == 0)
         CHECK(getrandom(secret, sizeof secret, 0) == (ssize_t)sizeof secret);
     else if (!read_secret(from, secret))
@@ -223,14 +246,21 @@ static int issue_as(const struct arguments *arguments, const char *name,
     if (!good)
         return 2;
     e = key_store_open(arguments, &store);
-    if (e == ERR_OK)
+    if (e == ERR_OK && option_is_set(arguments, &option_register))
+        e = key_store_register(store, &record, &revoked);
+    else if (e == ERR_OK)
         e = key_store_put(store, &record);
     key_store_close(store);
     if (e == ERR_OK && from[0] == 0)
         say_issued(arguments, &record, ret_text);
     else if (e == ERR_OK)
-        fprintf(stderr, "key %s (%s) is known to the cluster\n", record.id, record.name);
-    return e == ERR_OK ? 0 : 1;
+        fprintf(stderr, "key %s (%s) %s\n", record.id, record.name,
+                revoked ? "was revoked and stays so" : "is known to the cluster");
+    else if (code_of(e) == EXIT_UNKNOWN)
+        fprintf(stderr,
+                "holdfast: key %s (%s) may be known to the cluster: see 'holdfast key list'\n",
+                record.id, record.name);
+    return code_of(e);
 }
 
 static json_t *row_of(const struct api_key_record *record, uint64_t now_ms)
@@ -337,12 +367,12 @@ static int revoke(const struct arguments *arguments)
     if (e == ERR_OK)
         record = choose(records, count, which);
     if (record != NULL)
-        e = key_store_remove(store, record->id);
+        e = key_store_remove(store, record);
     if (record != NULL && e == ERR_OK)
         printf("key %s (%s) is revoked\n", record->id, record->name);
     key_store_close(store);
     free(records);
-    return record != NULL && e == ERR_OK ? 0 : 1;
+    return record != NULL ? code_of(e) : 1;
 }
 
 static int issue(const struct arguments *arguments)
@@ -354,7 +384,44 @@ static int issue(const struct arguments *arguments)
     return code;
 }
 
+/* Whether the rotation that --unless-rotated names was the last. */
+static bool is_rotated(const struct arguments *arguments, const struct token_secret_record *record)
+{
+    const char *named = option_text(arguments, &option_unless_rotated);
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRIu64, record->rotated_at_ms);
+    return named[0] != 0 && strcmp(named, text) == 0;
+}
+
 /* Two steps, so that no router signs with what another one has not read yet. */
+static err rotate(struct key_store *store, struct token_secret_record *record, int64_t revision)
+{
+    static const uint8_t none[SESSION_TOKEN_SECRET_BYTES];
+    err e = ERR_OK;
+
+    if (memcmp(record->next, none, sizeof none) == 0) { /* Else: one was broken off. */
+        CHECK(getrandom(record->next, sizeof record->next, 0) == (ssize_t)sizeof record->next);
+        e = key_store_put_secret(store, record, &revision);
+    }
+    if (e != ERR_OK)
+        return e;
+    fprintf(stderr, "the routers are told; %u s until they sign with the new secret\n",
+            ROTATION_PAUSE_S);
+    nanosleep(&(struct timespec){ .tv_sec = ROTATION_PAUSE_S }, NULL);
+    memcpy(record->previous, record->current, sizeof record->previous);
+    memcpy(record->current, record->next, sizeof record->current);
+    memset(record->next, 0, sizeof record->next);
+    record->rotated_at_ms = wall_ms();
+    e = key_store_put_secret(store, record, &revision);
+    if (code_of(e) == EXIT_UNKNOWN)
+        fprintf(stderr,
+                "holdfast: whether the tokens are rotated is unknown; repeat it with "
+                "--unless-rotated %" PRIu64 "\n",
+                record->rotated_at_ms);
+    return e;
+}
+
 static int rotate_tokens(const struct arguments *arguments)
 {
     struct token_secret_record record;
@@ -364,28 +431,14 @@ static int rotate_tokens(const struct arguments *arguments)
 
     if (e == ERR_OK)
         e = key_store_get_secret(store, &record, &revision);
-    static const uint8_t none[SESSION_TOKEN_SECRET_BYTES];
-    if (e == ERR_OK &&
-        memcmp(record.next, none, sizeof none) == 0) { /* Else: one was broken off. */
-        CHECK(getrandom(record.next, sizeof record.next, 0) == (ssize_t)sizeof record.next);
-        e = key_store_put_secret(store, &record, &revision);
-    }
-    if (e == ERR_OK) {
-        fprintf(stderr, "the routers are told; %u s until they sign with the new secret\n",
-                ROTATION_PAUSE_S);
-        nanosleep(&(struct timespec){ .tv_sec = ROTATION_PAUSE_S }, NULL);
-        memcpy(record.previous, record.current, sizeof record.previous);
-        memcpy(record.current, record.next, sizeof record.current);
-        memset(record.next, 0, sizeof record.next);
-        record.rotated_at_ms = wall_ms();
-        e = key_store_put_secret(store, &record, &revision);
-    }
+    if (e == ERR_OK && !is_rotated(arguments, &record))
+        e = rotate(store, &record, revision);
     explicit_bzero(&record, sizeof record);
     key_store_close(store);
     if (e == ERR_OK)
         printf("session tokens are signed with a new secret; those of before are good until the "
                "next rotation\n");
-    return e == ERR_OK ? 0 : 1;
+    return code_of(e);
 }
 
 #define KEY_DETAILS                                                                                \
@@ -399,9 +452,10 @@ const struct verb verb_key[] = {
         .arguments = "NAME --scopes LIST",
         .summary = "an API key for the public port",
         .details = KEY_DETAILS,
-        .options = VERB_OPTIONS(&option_scopes, &option_authority, &option_servers, &option_grants,
-                                &option_per_day, &option_expires_days, &option_rate, &option_from,
-                                OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
+        .options =
+            VERB_OPTIONS(&option_scopes, &option_authority, &option_servers, &option_grants,
+                         &option_per_day, &option_expires_days, &option_rate, &option_from,
+                         &option_register, OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
         .run = issue,
     },
     {
@@ -431,7 +485,7 @@ const struct verb verb_key[] = {
             "The tokens given so far stay good until the next rotation: let at least as long\n"
             "pass as sessions last. Twice in a row, after a theft, ends all sessions'\n"
             "tokens: game servers start them again.",
-        .options = VERB_OPTIONS(OPTIONS_OF_ETCD, &option_deadline_ms),
+        .options = VERB_OPTIONS(&option_unless_rotated, OPTIONS_OF_ETCD, &option_deadline_ms),
         .run = rotate_tokens,
     },
     { .words = NULL },

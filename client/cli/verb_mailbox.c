@@ -1,5 +1,7 @@
 #include <stdio.h>
+#include <string.h>
 
+#include "client/cli/answer.h"
 #include "client/cli/goods_call.h"
 #include "client/cli/options.h"
 #include "client/cli/output.h"
@@ -88,8 +90,7 @@ static json_t *delivery_make(const struct arguments *arguments)
     return NULL;
 }
 
-static void print_delivery(const struct arguments *arguments, const char *op_id,
-                           const json_t *results)
+static void print_delivery(const struct arguments *arguments, const json_t *results)
 {
     json_t *rows = json_array(), *result;
     size_t place;
@@ -106,28 +107,43 @@ static void print_delivery(const struct arguments *arguments, const char *op_id,
             json_object_set(row, "error", json_object_get(error, "message"));
         json_array_append_new(rows, row);
     }
-    printf("operation %s\n", op_id);
+    printf("operation %s\n", option_text(arguments, &option_op_id));
     print_table(NULL, rows, delivery_columns);
     json_decref(rows);
+}
+
+/* Of a delivery that failed for some: unknown if it is for any of them. */
+static int failures_code(const json_t *results)
+{
+    const json_t *result;
+    size_t place;
+
+    json_array_foreach((json_t *)(uintptr_t)results, place, result)
+    {
+        if (strcmp(answer_text(json_object_get(result, "error"), "outcome"), "OUTCOME_UNKNOWN") ==
+            0)
+            return EXIT_UNKNOWN;
+    }
+    return 1;
 }
 
 static int deliver(const struct arguments *arguments)
 {
     json_t *request = delivery_make(arguments);
-    char op_id[200];
     int code;
 
     if (request == NULL)
         return 2;
-    (void)snprintf(op_id, sizeof op_id, "%.160s",
-                   json_string_value(json_object_get(request, "opId")));
     json_t *answer = call_json(arguments, "MailboxService/DeliverMail", request, &code);
     if (answer != NULL && wants_json(arguments))
         print_json(answer);
     else if (answer != NULL)
-        print_delivery(arguments, op_id, json_object_get(answer, "results"));
-    if (answer != NULL && json_object_get(answer, "failed") != NULL)
-        code = 1;
+        print_delivery(arguments, json_object_get(answer, "results"));
+    if (answer != NULL && json_object_get(answer, "failed") != NULL) {
+        code = failures_code(json_object_get(answer, "results"));
+        if (code != EXIT_UNKNOWN)
+            op_id_say(arguments);
+    }
     json_decref(answer);
     return code;
 }

@@ -66,16 +66,15 @@ static int let_go(const struct arguments *arguments)
 {
     const char *player = arguments->words[0];
     const char *reason = option_text(arguments, &option_reason);
-    char op_id[37];
     int code;
 
     if (reason[0] == 0) {
         fprintf(stderr, "holdfast: a release wants --reason TEXT: it is logged\n");
         return 2;
     }
-    client_op_id(op_id);
-    json_t *request = json_pack("{s:s, s:s, s:s, s:s}", "playerId", player, "opId", op_id, "reason",
-                                reason, "authority", "system:admin");
+    json_t *request = json_pack("{s:s, s:s, s:s, s:s}", "playerId", player, "opId",
+                                option_text(arguments, &option_op_id), "reason", reason,
+                                "authority", "system:admin");
     if (!goods_add_list(request, option_text(arguments, &option_made), "madeItems",
                         "madeAmounts")) {
         fprintf(stderr, "holdfast: --made wants UIDs and CURRENCY=AMOUNT, with commas between\n");
@@ -113,7 +112,7 @@ const struct verb verb_quarantine[] = {
         .arguments = "PLAYER --reason TEXT [--made GOODS]",
         .summary = "let a player go on",
         .details = "GOODS: <item uid>,gold=5,..",
-        .options = VERB_OPTIONS(&option_reason, &option_made, OPTIONS_OF_CALLS),
+        .options = VERB_OPTIONS(OPTIONS_OF_CHANGES, &option_made, OPTIONS_OF_CALLS),
         .run = let_go,
     },
     { .words = NULL },

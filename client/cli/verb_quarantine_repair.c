@@ -147,18 +147,17 @@ static int repair(const struct arguments *arguments)
 {
     const char *player = arguments->words[0];
     const char *reason = option_text(arguments, &option_reason);
-    char op_id[37];
     int code;
 
     if (reason[0] == 0) {
         fprintf(stderr, "holdfast: a repair wants --reason TEXT: it is logged\n");
         return 2;
     }
-    client_op_id(op_id);
-    json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "playerId", player, "opId", op_id,
-                                "reason", reason, "authority", "system:admin", "rebuild",
-                                option_is_set(arguments, &option_rebuild), "dryRun",
-                                option_is_set(arguments, &option_dry_run));
+    json_t *request =
+        json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "playerId", player, "opId",
+                  option_text(arguments, &option_op_id), "reason", reason, "authority",
+                  "system:admin", "rebuild", option_is_set(arguments, &option_rebuild), "dryRun",
+                  option_is_set(arguments, &option_dry_run));
     bool good =
         add_list(request, "rows", option_text(arguments, &option_rows), make_text) &&
         add_list(request, "sections", option_text(arguments, &option_sections), make_section) &&
@@ -194,7 +193,7 @@ const struct verb verb_quarantine_repair[] = {
         .summary = "make such rows again, or give them up",
         .details = "See docs/runbooks/HoldfastRowsUnreadable.md.",
         .options =
-            VERB_OPTIONS(&option_reason, &option_rows, &option_rebuild, &option_sections,
+            VERB_OPTIONS(OPTIONS_OF_CHANGES, &option_rows, &option_rebuild, &option_sections,
                          &option_balances, &option_dry_run, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = repair,
     },

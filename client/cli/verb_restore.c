@@ -35,7 +35,7 @@ static uint64_t choose(const struct repository *repository, uint32_t wanted,
     return 0;
 }
 
-static int restore_from(const struct arguments *arguments, const struct repository *repository,
+static int restore_from(const struct arguments *arguments, struct repository *repository,
                         uint32_t wanted, struct backup_error *ret_why)
 {
     struct verify_counts counts = { 0 };

@@ -136,26 +136,30 @@ static bool is_whole(const struct arguments *arguments, bool all)
         fprintf(stderr, "holdfast: a decision wants --reason TEXT: it is logged\n");
     else if (all == (arguments->word_count > 1))
         fprintf(stderr, "holdfast: a decision wants targets, or of flag --all: one of both\n");
-    else if (option_text(arguments, &option_op_id)[0] != '\0' && arguments->word_count != 2)
-        fprintf(stderr, "holdfast: --op-id is of one target\n");
     else
         return true;
     return false;
 }
 
+/* One command is several operations, each under an op_id that follows from the command's: a
+ * repetition under that one repeats each. The first has the command's own. */
+static void set_op_id(const struct arguments *arguments, uint32_t place, json_t *request)
+{
+    const char *op_id = option_text(arguments, &option_op_id);
+
+    json_object_set_new(request, "opId",
+                        place > 0 ? json_sprintf("%s:%u", op_id, place) : json_string(op_id));
+}
+
 /* `target` NULL: none. */
 static json_t *request_of(const struct arguments *arguments, const char *target)
 {
-    char op_id[37];
-
-    client_op_id(op_id);
     json_t *targets = json_array();
     if (target != NULL)
         json_array_append_new(targets, json_string(target));
-    json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:o}", "playerId", arguments->words[0],
-                                "opId", op_id, "authority", "system:admin", "reason",
+    json_t *request = json_pack("{s:s, s:s, s:s, s:o}", "playerId", arguments->words[0],
+                                "authority", "system:admin", "reason",
                                 option_text(arguments, &option_reason), "targetIds", targets);
-    set_text(request, "opId", option_text(arguments, &option_op_id));
     set_text(request, "collection", option_text(arguments, &option_collection));
     set_text(request, "collectionNumber", option_text(arguments, &option_number_of));
     return request;
@@ -184,7 +188,9 @@ static int decide(const struct arguments *arguments, const char *method, const c
         return 2;
     for (uint32_t i = 1; i < arguments->word_count && code == 0; i++) {
         json_decref(answer);
-        answer = call_json(arguments, method, request_of(arguments, arguments->words[i]), &code);
+        json_t *request = request_of(arguments, arguments->words[i]);
+        set_op_id(arguments, i - 1, request);
+        answer = call_json(arguments, method, request, &code);
         edges += json_integer_value(json_object_get(answer, "edges"));
     }
     if (answer != NULL) {
@@ -205,7 +211,7 @@ static int reject_edges(const struct arguments *arguments)
     return decide(arguments, "AdminService/RejectEdges", "rejected");
 }
 
-/* One by one, each under an op_id of its own: what is flagged already stays so. */
+/* Call by call; what is flagged already stays so. */
 static int flag_all(const struct arguments *arguments, json_t *request)
 {
     json_int_t edges = 0;
@@ -214,10 +220,8 @@ static int flag_all(const struct arguments *arguments, json_t *request)
     int code = 0;
 
     json_object_set_new(request, "all", json_true());
-    while (more && code == 0) {
-        char op_id[37];
-        client_op_id(op_id);
-        json_object_set_new(request, "opId", json_string(op_id));
+    for (uint32_t i = 0; more && code == 0; i++) {
+        set_op_id(arguments, i, request);
         json_decref(answer);
         answer = call_json(arguments, "AdminService/FlagEdges", json_incref(request), &code);
         edges += json_integer_value(json_object_get(answer, "edges"));

@@ -112,8 +112,13 @@ struct curl_slist *client_headers(const struct client *client, const char *conte
     return extra != NULL ? curl_slist_append(headers, extra) : headers;
 }
 
-bool client_never_sent(CURLcode code)
+bool client_never_sent(CURL *curl, CURLcode code)
 {
+    long sent_bytes = 0;
+
+    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
+    if (sent_bytes > 0) /* Some of these codes are of answers, too, which libcurl does not take. */
+        return false;
     return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
            code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
            code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
@@ -197,8 +202,9 @@ static struct client_error call_once(struct client *client, const char *url, con
     if (code != CURLE_OK) {
         buf_clear(body);
         buf_printf(body, "%s", why[0] != 0 ? why : curl_easy_strerror(code));
-        return (struct client_error){ .result = client_never_sent(code) ? CLIENT_UNREACHABLE
-                                                                        : CLIENT_UNKNOWN };
+        return (struct client_error){ .result = client_never_sent(client->curl, code)
+                                                    ? CLIENT_UNREACHABLE
+                                                    : CLIENT_UNKNOWN };
     }
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status == 200)

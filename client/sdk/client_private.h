@@ -27,7 +27,7 @@ struct client_error {
 /* What an error in either form of JSON asks for. Without our ErrorDetail it is not ours, so:
  * unknown. */
 struct client_error client_error_read(struct slice json);
-/* Nothing of the request can have reached a router. */
-bool client_never_sent(CURLcode code);
+/* Nothing of the request that `curl` carried out last can have reached a router. */
+bool client_never_sent(CURL *curl, CURLcode code);
 
 #endif

@@ -136,5 +136,5 @@ enum client_result client_stream(struct client *client, const struct client_stre
         buf_printf(body, "the stream broke off");
     else
         buf_printf(body, "%s", why[0] != 0 ? why : curl_easy_strerror(code));
-    return client_never_sent(code) ? CLIENT_UNREACHABLE : CLIENT_UNKNOWN;
+    return client_never_sent(client->curl, code) ? CLIENT_UNREACHABLE : CLIENT_UNKNOWN;
 }

@@ -91,6 +91,20 @@ static void lost_answer_is_unknown_never_failed(void **state)
     buf_deinit(&body);
 }
 
+static void an_answer_that_is_no_http_is_unknown(void **state)
+{
+    static const char *const answers[] = { "garbage\r\n", "HTTP/7.3 200 OK\r\n\r\n" };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        struct script script = { .answers = { answers[i], answers[i], answers[i], answers[i] } };
+        struct buf body = { 0 };
+
+        assert_int_equal(call(&script, 900, &body), CLIENT_UNKNOWN);
+        buf_deinit(&body);
+    }
+}
+
 static void unknown_is_repeated_and_its_outcome_learnt(void **state)
 {
     struct script script = { .answers = { "", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
@@ -352,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lost_answer_is_unknown_never_failed),
+        cmocka_unit_test(an_answer_that_is_no_http_is_unknown),
         cmocka_unit_test(unknown_is_repeated_and_its_outcome_learnt),
         cmocka_unit_test(each_row_of_the_decision_table_is_kept),
         cmocka_unit_test(nobody_listening_is_unreachable),

@@ -67,17 +67,41 @@ static bool wish_can_vote(struct coord *coord, uint32_t number)
     return wish->member_count - damaged > wish->member_count / 2;
 }
 
-/* False: the wish is fulfilled, or cannot be. */
+/* Whether who comes by a wish may join. One that is away, full or damaged is waited for. */
+static bool wait_for_comer(struct coord *coord, uint32_t number, uint64_t comer, bool *ret_waits)
+{
+    struct shard *shard = &coord->shards[number];
+    bool may = comer == 0 || may_join(coord, comer);
+
+    if (may)
+        shard->comer_gone_ms = 0;
+    else if (shard->comer_gone_ms == 0)
+        shard->comer_gone_ms = coord->now_ms;
+    *ret_waits = !may && !node_is_leaving(coord, comer) &&
+                 coord->now_ms - shard->comer_gone_ms < coord->limits.change_abort_ms;
+    return may;
+}
+
+static bool drop_wish(struct coord *coord, uint32_t number, uint64_t replica_id, const char *why)
+{
+    log_event(coord->log, LOG_WARN, "coordinator.wish_dropped", LOG_N("shard", number),
+              LOG_N("replica_id", replica_id), LOG_S("why", why));
+    return false;
+}
+
+/* False: the wish is fulfilled, or cannot be. True with neither in `change`: not now. */
 static bool follow_wish(struct coord *coord, uint32_t number, struct change *change)
 {
     const struct shard_record *record = &coord->shards[number].record;
     const struct shard_wish *wish = &coord->shards[number].wish;
+    bool waits;
 
     if (!wish_can_vote(coord, number))
-        return false;
+        return drop_wish(coord, number, 0, "too few of its members are whole");
     for (uint32_t i = 0; i < wish->member_count; i++) {
+        /* Wished before it was: with it there may never be a majority. */
         if (node_is_removed(coord, wish->members[i]))
-            return false; /* Wished before it was: with it there may never be a majority. */
+            return drop_wish(coord, number, wish->members[i], "the node is removed");
     }
     for (uint32_t i = 0; i < wish->member_count && change->adding == 0; i++) {
         if (!replica_is_among(record->members, record->member_count, wish->members[i]))
@@ -87,8 +111,13 @@ static bool follow_wish(struct coord *coord, uint32_t number, struct change *cha
         if (!replica_is_among(wish->members, wish->member_count, record->members[i]))
             change->removing = record->members[i];
     }
-    if (change->adding != 0 && !may_join(coord, change->adding))
-        return false;
+    if (!wait_for_comer(coord, number, change->adding, &waits)) {
+        uint64_t comer = change->adding;
+
+        *change = (struct change){ 0 };
+        return waits ||
+               drop_wish(coord, number, comer, "the node is gone, full, damaged or drained");
+    }
     return change->adding != 0 || change->removing != 0;
 }
 
@@ -377,6 +406,12 @@ static void drain(struct coord *coord)
 }
 
 /* ---- all ---- */
+/* A shard that a restore raised the floor above is named by ownership first. */
+static bool may_change(const struct coord *coord, const struct shard *shard)
+{
+    return shard_may_change(shard) && shard->record.epoch > coord->cluster.epoch_floor;
+}
+
 void change_run(struct coord *coord, struct coord_out *out)
 {
     uint32_t open = 0, sent = 0; /* `sent`: may begin one, and etcd has not answered yet. */
@@ -391,7 +426,7 @@ void change_run(struct coord *coord, struct coord_out *out)
             continue;
         }
         open++;
-        if (shard_may_change(shard))
+        if (may_change(coord, shard))
             go_on(coord, i, out);
     }
     coord->changes_open = open;
@@ -400,10 +435,10 @@ void change_run(struct coord *coord, struct coord_out *out)
         struct shard *shard = &coord->shards[i];
         struct change change;
 
-        if (shard->mod_revision == 0 || !shard_may_change(shard) ||
+        if (shard->mod_revision == 0 || !may_change(coord, shard) ||
             shard_change_is_open(&shard->record))
             continue;
-        if (shard->wish_revision == 0 || shard->wish.repair == 0)
+        if (shard->wish_revision == 0)
             shard->comer_gone_ms = 0;
         wanted_change(coord, i, &change, out);
         if (change.adding == 0 && change.removing == 0)

@@ -281,6 +281,58 @@ static void a_change_is_given_up_when_who_comes_is_gone(void **state)
     world_free(world);
 }
 
+static void a_wish_waits_for_a_newcomer_that_is_away_for_a_moment(void **state)
+{
+    struct world *world = world_of_four();
+
+    (void)state;
+    world_node_down(world, 4);
+    world_wish_shard(world, 5, &moved);
+    world_run(world, 1000);
+    assert_int_equal(open_count(world), 0);
+    assert_true(world_has(world, cluster_key_shard_wish("test", 5)));
+    world_node_up(world, 4, 2);
+    world_run(world, 3000);
+    struct shard_record record = world_shard(world, 5);
+    assert_true(names(&record, 4) && !names(&record, 1));
+    /* One that stays away is not waited for. */
+    world_node_down(world, 1);
+    world_wish_shard(world, 6, &(struct shard_wish){ .member_count = 3, .members = { 1, 2, 4 } });
+    world_wish_shard(world, 5, &(struct shard_wish){ .member_count = 3, .members = { 1, 2, 3 } });
+    world_run(world, world->limits.change_abort_ms - 500);
+    assert_true(world_has(world, cluster_key_shard_wish("test", 5)));
+    world_run(world, 1000);
+    assert_false(world_has(world, cluster_key_shard_wish("test", 5)));
+    world_free(world);
+}
+
+/* More shards than transactions have room for in one step, and one of the last has an open change.
+ */
+static void a_restore_raises_epochs_while_members_change(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world->limits.txns_max = 1;
+    world->limits.txn_writes_max = 1;
+    world_replace_coordinator(world);
+    world_start(world);
+    world_node_up(world, 4, 1);
+    world_run(world, 2000);
+    world->learner_lag = 1000;
+    world_wish_shard(world, 5, &moved);
+    world_run(world, 1000);
+    assert_int_equal(world_shard(world, 5).learner, 4);
+    world->learner_lag = 0;
+    world_raise_epochs(world, 1000);
+    world_run(world, 5000);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        assert_true(world_shard(world, i).epoch > 1000);
+    struct shard_record record = world_shard(world, 5);
+    assert_true(names(&record, 4) && !names(&record, 1));
+    world_free(world);
+}
+
 static void another_coordinator_goes_on_and_lost_answers_change_nothing(void **state)
 {
     struct world *world = world_of_four();
@@ -355,6 +407,8 @@ int main(void)
         cmocka_unit_test(a_change_waits_for_both_majorities),
         cmocka_unit_test(a_wish_that_keeps_a_node_removed_since_keeps_nobody_waiting),
         cmocka_unit_test(a_change_is_given_up_when_who_comes_is_gone),
+        cmocka_unit_test(a_wish_waits_for_a_newcomer_that_is_away_for_a_moment),
+        cmocka_unit_test(a_restore_raises_epochs_while_members_change),
         cmocka_unit_test(another_coordinator_goes_on_and_lost_answers_change_nothing),
         cmocka_unit_test(a_drained_node_owns_nothing_and_holds_all_until_it_is_undrained),
         cmocka_unit_test(who_comes_is_of_a_zone_that_nobody_else_is_of),

@@ -20,7 +20,7 @@
 #define MARKS_MAX    256u /* Recent expiries of a key remembered for holds. */
 
 /* Known game servers; beyond it new ones are not looked after. */
-#define COORD_SERVERS_MAX 65536u
+#define COORD_SERVERS_MAX ((uint32_t)CLUSTER_SERVERS_MAX)
 
 struct node {
     struct node_record record;

@@ -67,17 +67,44 @@ static void find_current(struct search *search)
     }
 }
 
+/* Whether `a` was made before `b`: numbers tell the generation, and then nothing of the order. */
+static bool is_older(const struct definition *a, const struct definition *b)
+{
+    uint64_t a_generation = a->number >> DEFINITION_GENERATION_BITS;
+    uint64_t b_generation = b->number >> DEFINITION_GENERATION_BITS;
+
+    if (a_generation != b_generation)
+        return a_generation < b_generation;
+    if (a->versions[0].revision != b->versions[0].revision)
+        return a->versions[0].revision < b->versions[0].revision;
+    return a->number < b->number;
+}
+
+/* The newest of those that are wanted and older than `than`; NULL: there is none. */
+static const struct definition *find_older(const struct search *search,
+                                           const struct definition *than)
+{
+    const struct definitions *all = &search->coord->definitions;
+    const struct definition *found = NULL;
+
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct definition *one = all->list[i];
+
+        if (is_wanted(search, one) && (than == NULL || is_older(one, than)) &&
+            (found == NULL || is_older(found, one)))
+            found = one;
+    }
+    return found;
+}
+
 /* Of all lives of the name, the newest first. */
 static void find_history(struct search *search)
 {
-    const struct definitions *all = &search->coord->definitions;
     uint64_t number = search->request->after_number;
+    const struct definition *definition =
+        number != 0 ? definition_find(search->coord, number) : find_older(search, NULL);
 
-    for (uint32_t i = all->count; i > 0; i--) {
-        const struct definition *definition = all->list[i - 1];
-
-        if (!is_wanted(search, definition) || (number != 0 && definition->number > number))
-            continue;
+    for (; definition != NULL; definition = find_older(search, definition)) {
         for (uint32_t j = definition->count; j > 0; j--) {
             const struct definition_version *version = &definition->versions[j - 1];
             if (definition->number == number && version->version >= search->request->after_version)

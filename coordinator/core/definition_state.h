@@ -6,9 +6,12 @@
 #include <stdint.h>
 
 #include "runtime/base/buf.h"
+#include "runtime/cluster/record_shape.h"
 
 #define DEFINITIONS_MAX         4096u /* Deleted ones count: their numbers stay theirs. */
 #define DEFINITION_VERSIONS_MAX 100u  /* Of each are kept. */
+_Static_assert(DEFINITIONS_MAX *(DEFINITION_VERSIONS_MAX + 1) <= CLUSTER_DEFINITION_KEYS_MAX,
+               "mirrors have room for every version");
 #define DEFINITION_BODY_BYTES_MAX                                                                  \
     4000u /* What a shard takes of one (definition.h there), less its name. */
 #define DEFINITIONS_BYTES_MAX (240u * 1024u) /* Of all that stand; a shard takes 256 KiB. */

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -188,8 +189,7 @@ static bool ask(struct world *world, const Holdfast__Internal__V1__ChangeDefinit
     return !answer.refused;
 }
 
-/* Whether a counter of that name is made. */
-static bool make(struct world *world, const char *name)
+static bool make_under(struct world *world, const char *name, const char *op_id)
 {
     Holdfast__Internal__V1__ChangeDefinitionRequest request =
         HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
@@ -201,12 +201,17 @@ static bool make(struct world *world, const char *name)
     request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_PUT;
     request.body = &body;
     request.name = text_lend(name);
-    request.op_id = text_lend("admin:1");
+    request.op_id = text_lend(op_id);
     return ask(world, &request);
 }
 
-/* Whether the counter of that name is deleted. */
-static bool discard(struct world *world, const char *name)
+/* Whether a counter of that name is made. */
+static bool make(struct world *world, const char *name)
+{
+    return make_under(world, name, "admin:1");
+}
+
+static bool discard_under(struct world *world, const char *name, const char *op_id)
 {
     Holdfast__Internal__V1__ChangeDefinitionRequest request =
         HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
@@ -214,8 +219,14 @@ static bool discard(struct world *world, const char *name)
     request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_DELETE;
     request.kind = text_lend("counter");
     request.name = text_lend(name);
-    request.op_id = text_lend("admin:2");
+    request.op_id = text_lend(op_id);
     return ask(world, &request);
+}
+
+/* Whether the counter of that name is deleted. */
+static bool discard(struct world *world, const char *name)
+{
+    return discard_under(world, name, "admin:2");
 }
 
 /* Counters that stand, as etcd has them; together they take so many bytes, or a little less. */
@@ -326,6 +337,65 @@ static struct found list(struct world *world, const char *kind)
     return found;
 }
 
+struct told_history {
+    size_t count;
+    bool first_is_current, falls;
+};
+
+static void history_answered(void *user, const struct coord_answer *told)
+{
+    struct told_history *history = user;
+    Holdfast__Internal__V1__FindDefinitionsResponse *response =
+        holdfast__internal__v1__find_definitions_response__unpack(NULL, told->body.size,
+                                                                  told->body.data);
+
+    assert_int_equal(told->status, WIRE_OK);
+    assert_non_null(response);
+    history->count = response->n_definitions;
+    history->first_is_current = response->n_definitions > 0 && response->definitions[0]->current;
+    history->falls = true;
+    for (size_t i = 1; i < response->n_definitions; i++)
+        history->falls = history->falls && response->definitions[i - 1]->version->at_ms >=
+                                               response->definitions[i]->version->at_ms;
+    holdfast__internal__v1__find_definitions_response__free_unpacked(response, NULL);
+}
+
+/* The numbers of lives come out of hashes, and tell nothing of their order. */
+static void a_history_begins_with_the_newest_life(void **state)
+{
+    struct world *world = world_new();
+    Holdfast__Internal__V1__FindDefinitionsRequest request =
+        HOLDFAST__INTERNAL__V1__FIND_DEFINITIONS_REQUEST__INIT;
+    struct told_history history = { 0 };
+    char op_id[32];
+    uint8_t bytes[64];
+
+    (void)state;
+    world_start(world);
+    for (uint32_t life = 1; life <= 6; life++) {
+        snprintf(op_id, sizeof op_id, "make:%u", life);
+        assert_true(make_under(world, "plays", op_id));
+        snprintf(op_id, sizeof op_id, "discard:%u", life);
+        assert_true(life == 6 || discard_under(world, "plays", op_id));
+    }
+    world->watch = (struct world_watch){ .user = &history, .answered = history_answered };
+    request.kind = text_lend("counter");
+    request.name = text_lend("plays");
+    request.history = true;
+    request.limit = 20;
+    size_t size = holdfast__internal__v1__find_definitions_request__pack(&request, bytes);
+    world_step(world, (struct coord_event){ .type = COORD_ASK,
+                                            .call = 2,
+                                            .method = METHOD_FIND_DEFINITIONS,
+                                            .body = { bytes, size } });
+    world_settle(world);
+    world->watch = (struct world_watch){ 0 };
+    assert_int_equal(history.count, 11);
+    assert_true(history.first_is_current);
+    assert_true(history.falls);
+    world_free(world);
+}
+
 static void a_list_that_cannot_be_told_is_refused(void **state)
 {
     struct world *world = world_new();
@@ -401,6 +471,7 @@ int main(void)
         cmocka_unit_test(the_others_stay_when_one_goes),
         cmocka_unit_test(a_full_table_can_be_made_smaller),
         cmocka_unit_test(how_long_shards_have_been_behind_is_told),
+        cmocka_unit_test(a_history_begins_with_the_newest_life),
         cmocka_unit_test(a_list_that_cannot_be_told_is_refused),
         cmocka_unit_test(older_candidates_have_to_be_gone),
         cmocka_unit_test(no_name_is_given_before_the_election_was_read),

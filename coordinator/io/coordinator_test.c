@@ -521,6 +521,7 @@ static void connect_etcd(struct fixture *fixture)
     assert_int_equal(
         etcd_mirror_start(fixture->etcd,
                           &(struct etcd_mirror_options){ .prefix = cluster_key_slice(&prefix),
+                                                         .keys_max = CLUSTER_KEYS_MAX,
                                                          .put = on_put,
                                                          .deleted = on_deleted,
                                                          .synced = on_synced,
@@ -614,6 +615,57 @@ static void a_second_coordinator_takes_over_and_finishes(void **state)
     assert_int_equal(coordinator_stop(&fixture, 1 - first, SIGTERM), 0);
     fixture.done = has_no_leader;
     assert_true(loop_run_until(fixture.loop, done, &fixture, 4000)); /* Before its lease ends. */
+    fixture_stop(&fixture);
+}
+
+static bool has_written(struct fixture *fixture)
+{
+    return fixture->puts_open == 0;
+}
+
+/* Two keys each: more than the default limit of a mirror. */
+static void register_servers(struct fixture *fixture, uint64_t first, uint64_t count)
+{
+    const struct server_record server = { .name = "server", .ttl_ms = 6000, .lease_id = 7 };
+    struct etcd_txn *txn = etcd_txn_new();
+    struct buf value = { 0 };
+
+    server_record_encode(&server, &value);
+    for (uint64_t i = first; i < first + count; i++) {
+        struct cluster_key known =
+            cluster_key_server_known(CLUSTER, (struct incarnation){ 1, 1000000 + i });
+        struct cluster_key live =
+            cluster_key_server_live(CLUSTER, (struct incarnation){ 1, 1000000 + i });
+        etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&known), buf_slice(&value), 0);
+        etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&live), buf_slice(&value), 0);
+    }
+    buf_deinit(&value);
+    fixture->puts_open++;
+    assert_int_equal(etcd_txn_until_definite(fixture->etcd, txn, on_put_done,
+                                             &(struct etcd_wait){ 20000, fixture, NULL }),
+                     ERR_OK);
+    etcd_txn_free(txn);
+    wait_for(fixture, has_written);
+}
+
+static bool has_leader(struct fixture *fixture)
+{
+    return !has_no_leader(fixture);
+}
+
+static void a_coordinator_starts_among_many_game_servers(void **state)
+{
+    const uint64_t count = ETCD_MIRROR_KEYS_MAX / 2 + 500;
+    struct fixture fixture;
+
+    (void)state;
+    fixture_start(&fixture, 1);
+    for (uint64_t i = 0; i < count; i += 64)
+        register_servers(&fixture, i, count - i < 64 ? count - i : 64);
+    assert_int_equal(coordinator_stop(&fixture, 0, SIGTERM), 0);
+    wait_for(&fixture, has_no_leader);
+    coordinator_start(&fixture, 0);
+    wait_for(&fixture, has_leader);
     fixture_stop(&fixture);
 }
 
@@ -714,6 +766,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_coordinator_takes_over_and_finishes),
+        cmocka_unit_test(a_coordinator_starts_among_many_game_servers),
         cmocka_unit_test(reports_of_two_nodes_move_a_shard),
         cmocka_unit_test(a_coordinator_outlives_an_outage_of_etcd),
         cmocka_unit_test(nothing_is_written_to_an_etcd_that_went_back),

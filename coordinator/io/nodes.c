@@ -231,6 +231,10 @@ static void answer(struct nodes *nodes, const struct call_reply *reply, uint16_t
 {
     err e = call_answer(nodes->calls, reply, status, body);
 
+    /* Nothing was sent: a link that is not read, or too much to say. The request must be answered
+     * all the same, since it stays open until then. */
+    if (e == ERR_FULL || e == ERR_TOO_LARGE)
+        e = call_answer(nodes->calls, reply, WIRE_UNKNOWN, (struct slice){ NULL, 0 });
     if (e != ERR_OK)
         log_event(nodes->options.log, LOG_DEBUG, "report.not_answered",
                   LOG_S("error", err_name(e)));

@@ -310,6 +310,7 @@ static err connect_etcd(struct registry *registry)
                                                            .user = registry });
     return etcd_mirror_start(registry->etcd,
                              &(struct etcd_mirror_options){ .prefix = cluster_key_slice(&prefix),
+                                                            .keys_max = CLUSTER_KEYS_MAX,
                                                             .put = on_put,
                                                             .deleted = on_deleted,
                                                             .synced = on_synced,

@@ -1,10 +1,12 @@
 #include "coordinator/io/seed.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "holdfast/v1/admin.pb-c.h"
+#include "idl/policy_limit.h"
 #include "runtime/base/check.h"
 
 #define CURRENCY_NAME_MAX   32u
@@ -32,12 +34,28 @@ static bool name_is_valid(const char *name, size_t size)
     return true;
 }
 
+/* A bound within what a shard takes; *text is moved behind it. */
+static bool amount_parse(const char **text, int64_t *ret_amount)
+{
+    char *end;
+
+    if (**text != ':' || ((*text)[1] != '-' && ((*text)[1] < '0' || (*text)[1] > '9')))
+        return false;
+    errno = 0;
+    long long amount = strtoll(*text + 1, &end, 10);
+    bool good = errno == 0 && end != *text + 1 && amount >= -(long long)POLICY_AMOUNT_MAX &&
+                amount <= (long long)POLICY_AMOUNT_MAX;
+    *text = end;
+    *ret_amount = amount;
+    return good;
+}
+
 static err currency_parse(const char *text, struct currency_seed *ret_currency,
                           struct seed_error *ret_why)
 {
     size_t size = strcspn(text, ":");
-    long long min = 0, max = 0;
-    int used = 0;
+    const char *bounds = text + size;
+    int64_t min = 0, max = 0;
 
     if (!name_is_valid(text, size)) {
         snprintf(ret_why->text, sizeof ret_why->text,
@@ -45,10 +63,12 @@ static err currency_parse(const char *text, struct currency_seed *ret_currency,
                  text);
         return ERR_INVALID;
     }
-    if (text[size] != '\0' && (sscanf(text + size, ":%lld:%lld%n", &min, &max, &used) != 2 ||
-                               text[size + (size_t)used] != '\0' || min > 0 || max < 0)) {
+    if (*bounds != '\0' && (!amount_parse(&bounds, &min) || !amount_parse(&bounds, &max) ||
+                            *bounds != '\0' || min > 0 || max < 0)) {
         snprintf(ret_why->text, sizeof ret_why->text,
-                 "currencies: expected name[:min:max] with min <= 0 <= max; got '%.64s'", text);
+                 "currencies: expected name[:min:max] with -%lld <= min <= 0 <= max <= %lld; got "
+                 "'%.64s'",
+                 (long long)POLICY_AMOUNT_MAX, (long long)POLICY_AMOUNT_MAX, text);
         return ERR_INVALID;
     }
     memcpy(ret_currency->name, text, size);

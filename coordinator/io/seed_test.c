@@ -60,7 +60,16 @@ static void without_currencies_there_is_no_first_policy(void **state)
 
 static void bad_currencies_are_named(void **state)
 {
-    char *bad[] = { "Gold", "", "gold:1:2", "gold:0", "gold:0:1x", "gold:0:-1" };
+    char *bad[] = { "Gold",
+                    "",
+                    "gold:1:2",
+                    "gold:0",
+                    "gold:0:1x",
+                    "gold:0:-1",
+                    "gold:0: 1",
+                    "gold:0:9223372036854775807", /* No shard takes it. */
+                    "gold:-9223372036854775807:0",
+                    "gold:0:99999999999999999999" };
     char *twice[] = { "gold", "gold:0:5" };
     struct seed seed;
     struct seed_error why;

@@ -11,6 +11,7 @@
 /* ---- registration ---- */
 enum servers_register_outcome {
     SERVERS_REGISTERED,
+    SERVERS_TOO_MANY,        /* The cluster has as many as it may; nothing was done. */
     SERVERS_NOT_REGISTERED,  /* etcd could not be reached; nothing was done. */
     SERVERS_REGISTER_UNKNOWN /* It may be registered, and will then lapse by itself. */
 };

@@ -6,6 +6,7 @@
 #include "runtime/cluster/cluster_key.h"
 
 #define UNREGISTER_ROUNDS_MAX 4u
+#define COUNT_MS              1000u
 
 /* What is left of the task's time; at least 1. */
 static uint64_t time_left_ms(const struct server_task *task)
@@ -97,12 +98,27 @@ static err write_registration(struct server_task *task)
     return e;
 }
 
+/* Counts that are a second old will do: the limit leaves room for what comes in between. */
+static bool is_crowded(struct servers *servers, const struct etcd_txn_result *result)
+{
+    if (result->op_count == 2) {
+        servers->counted = result->ops[1].range.total;
+        servers->counted_ms = loop_now_ms(servers->loop);
+    }
+    return servers->counted >= servers->servers_max;
+}
+
 /* Step 2's answer: its revision is the incarnation's. */
 static void sequence_written(void *context, err e, const struct etcd_txn_result *result)
 {
     struct server_task *task = context;
 
     task->call = NULL;
+    if (e == ERR_OK && is_crowded(task->servers, result)) {
+        drop_lease(task->servers, task->record.lease_id);
+        end_registration(task, SERVERS_TOO_MANY);
+        return;
+    }
     if (e == ERR_OK) {
         task->incarnation =
             (struct incarnation){ task->generation, (uint64_t)result->header.revision };
@@ -115,23 +131,34 @@ static void sequence_written(void *context, err e, const struct etcd_txn_result 
     end_registration(task, SERVERS_NOT_REGISTERED);
 }
 
+static err write_sequence(struct server_task *task)
+{
+    const struct servers *servers = task->servers;
+    struct cluster_key sequence = cluster_key_server_sequence(servers->cluster);
+    struct cluster_key known = cluster_key_servers_known_prefix(servers->cluster);
+    struct etcd_txn *txn = etcd_txn_new();
+
+    etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&sequence), slice_from_text(task->record.name),
+                 0);
+    if (servers->counted_ms == 0 || loop_now_ms(servers->loop) - servers->counted_ms >= COUNT_MS)
+        etcd_txn_count(txn, ETCD_THEN, cluster_key_slice(&known));
+    err e = etcd_txn(servers->etcd, txn, sequence_written,
+                     &(struct etcd_wait){ time_left_ms(task), task, &task->call });
+    etcd_txn_free(txn);
+    return e;
+}
+
 static void lease_granted(void *context, err e, const struct etcd_lease_result *result)
 {
     struct server_task *task = context;
     struct servers *servers = task->servers;
-    struct cluster_key key;
 
     task->call = NULL;
     if (e == ERR_OK && result->ttl_s <= 0)
         e = ERR_UNAVAILABLE;
     if (e == ERR_OK) {
-        key = cluster_key_server_sequence(servers->cluster);
         task->record.lease_id = result->lease_id;
-        e = etcd_put(servers->etcd,
-                     &(struct etcd_kv){ .key = cluster_key_slice(&key),
-                                        .value = slice_from_text(task->record.name) },
-                     sequence_written,
-                     &(struct etcd_wait){ time_left_ms(task), task, &task->call });
+        e = write_sequence(task);
     }
     if (e == ERR_OK)
         return;

@@ -141,6 +141,8 @@ struct servers *servers_new(const struct servers_options *options)
     servers->loop = options->loop;
     servers->etcd = options->etcd;
     servers->cluster = options->cluster;
+    servers->servers_max =
+        options->servers_max > 0 ? options->servers_max : CLUSTER_SERVERS_REGISTERED_MAX;
     servers->log = options->log;
     servers->keys = caller_shares_new();
     servers->claims = caller_shares_new();

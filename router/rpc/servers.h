@@ -5,7 +5,7 @@
  * Registration, safe at every lost answer:
  *   1. grant a lease; a lost one lapses by itself.
  *   2. put gs/sequence: the revision of that put is the incarnation's. A lost answer skips a
- *      number; nothing else.
+ *      number; nothing else. Once a second the transaction counts gs/known: too many are refused.
  *   3. one transaction, repeated until etcd answers definitely: if gs/known/<inc> is absent, put
  *      gs/live/<inc> (leased) and gs/known/<inc>; else read it: ours if it names our lease.
  * A registration whose answer never reached the game server lapses with its lease and is expired
@@ -42,7 +42,8 @@ struct servers;
 struct servers_options {
     struct loop *loop;
     struct etcd *etcd;
-    const char *cluster; /* Name; must outlive it. */
+    const char *cluster;  /* Name; must outlive it. */
+    uint32_t servers_max; /* Of the cluster; 0: CLUSTER_SERVERS_REGISTERED_MAX. */
     const struct log *log;
 };
 

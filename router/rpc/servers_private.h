@@ -53,6 +53,9 @@ struct servers {
     struct loop *loop;
     struct etcd *etcd;
     const char *cluster;
+    uint32_t servers_max;
+    int64_t counted; /* gs/known, when it was counted last; it takes etcd long where it is many. */
+    uint64_t counted_ms;
     const struct log *log;
     struct loop_timer sweep;
     struct log_gate unregistered; /* One line a minute of registrations that failed. */

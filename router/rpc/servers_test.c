@@ -356,6 +356,24 @@ static void an_unregistered_server_is_marked_and_cannot_come_back(void **state)
     assert_int_equal(renew_until_sure(f, f->other, incarnation), SERVERS_GONE);
 }
 
+static void no_more_are_registered_than_a_cluster_may_have(void **state)
+{
+    struct fixture *f = *state;
+    const struct server_record record = { .name = "one-too-many", .ttl_ms = TTL_MS };
+    struct servers_options options = {
+        .loop = f->loop, .etcd = f->etcd, .cluster = CLUSTER, .log = &silent, .servers_max = 1
+    };
+    struct servers *servers = servers_new(&options);
+
+    do_register(f);
+    assert_int_equal(
+        servers_register(servers, &(struct servers_newcomer){ &record, 3, WAIT_MS }, registered, f),
+        ERR_OK);
+    run(f);
+    assert_int_equal(f->outcome, SERVERS_TOO_MANY);
+    servers_free(servers);
+}
+
 static void without_etcd_renewals_are_unsure_and_then_do_not_wait(void **state)
 {
     struct fixture *f = *state;
@@ -468,6 +486,7 @@ int main(void)
         TEST(one_key_has_so_many_questions_to_etcd_at_once),
         TEST(a_registration_is_given_up_while_etcd_writes_it),
         TEST(one_key_registers_so_many_servers),
+        TEST(no_more_are_registered_than_a_cluster_may_have),
         TEST(without_etcd_renewals_are_unsure_and_then_do_not_wait),
     };
     return cmocka_run_group_tests(tests, start_etcd, stop_etcd);

@@ -25,6 +25,10 @@ static void registered(void *user, enum servers_register_outcome outcome,
         response.renew_every_ms = SERVERS_RENEW_EVERY_MS;
         request_reply(request, &response.base);
         return;
+    case SERVERS_TOO_MANY:
+        request_fail_text(request, CODE(CAPACITY_FULL),
+                          "the cluster has as many game servers as it may; not registered");
+        return;
     case SERVERS_NOT_REGISTERED:
         request_fail_text(request, CODE(UNAVAILABLE), "etcd could not be reached; not registered");
         return;

@@ -95,6 +95,11 @@ struct cluster_key cluster_key_servers_prefix(const char *cluster)
     return key_make(cluster, "gs/", "");
 }
 
+struct cluster_key cluster_key_servers_known_prefix(const char *cluster)
+{
+    return key_make(cluster, "gs/known/", "");
+}
+
 struct cluster_key cluster_key_server_live(const char *cluster, struct incarnation incarnation)
 {
     return key_make_incarnation(cluster, "gs/live/", incarnation);
@@ -123,6 +128,11 @@ struct cluster_key cluster_key_api_keys_prefix(const char *cluster)
 struct cluster_key cluster_key_api_key(const char *cluster, const char *id)
 {
     return key_make(cluster, "keys/", id);
+}
+
+struct cluster_key cluster_key_revoked(const char *cluster, const char *id)
+{
+    return key_make(cluster, "revoked/", id);
 }
 
 struct cluster_key cluster_key_mints_prefix(const char *cluster, const char *id)

@@ -13,6 +13,7 @@
  *   /holdfast/<cluster>/policy               packed holdfast.v1.Policy
  *   /holdfast/<cluster>/definitions/<number>/<version>   packed internal.v1.DefinitionVersion
  *   /holdfast/<cluster>/keys/<id>            API keys: their HMACs and what they may do
+ *   /holdfast/<cluster>/revoked/<id>         the name of an API key that was revoked
  *   /holdfast/<cluster>/mints/<id>/<day>     what routers took of an API key's sum of a day
  *   /holdfast/<cluster>/tokens/secret        what session tokens are signed with (session_token.h)
  *   /holdfast/<cluster>/documents/secret     what contexts of documents are signed with: 32 bytes
@@ -48,6 +49,7 @@ struct cluster_key cluster_key_node(const char *cluster, uint64_t replica_id);
 struct cluster_key cluster_key_shards_prefix(const char *cluster);
 struct cluster_key cluster_key_shard(const char *cluster, uint32_t shard);
 struct cluster_key cluster_key_servers_prefix(const char *cluster); /* gs/, both kinds. */
+struct cluster_key cluster_key_servers_known_prefix(const char *cluster);
 struct cluster_key cluster_key_server_live(const char *cluster, struct incarnation incarnation);
 struct cluster_key cluster_key_server_known(const char *cluster, struct incarnation incarnation);
 struct cluster_key cluster_key_server_sequence(const char *cluster);
@@ -55,6 +57,7 @@ struct cluster_key cluster_key_election_prefix(const char *cluster);
 struct cluster_key cluster_key_api_keys_prefix(const char *cluster);
 /* `id` as api_key_id gives it. */
 struct cluster_key cluster_key_api_key(const char *cluster, const char *id);
+struct cluster_key cluster_key_revoked(const char *cluster, const char *id);
 /* Of all days; of one (UTC), counted from 1970. */
 struct cluster_key cluster_key_mints_prefix(const char *cluster, const char *id);
 struct cluster_key cluster_key_mints(const char *cluster, const char *id, uint64_t day);

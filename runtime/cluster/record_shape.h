@@ -11,6 +11,11 @@ enum {
     CLUSTER_SHARDS_MAX = 4096,
     CLUSTER_MEMBERS_MAX = 7, /* Largest replication factor. */
     CLUSTER_NODES_MAX = 256,
+    CLUSTER_SERVERS_MAX = 65536, /* Game servers that coordinators and nodes keep. */
+    /* Above so many no more are registered: what is on its way meanwhile must fit, too. */
+    CLUSTER_SERVERS_REGISTERED_MAX = 49152,
+    CLUSTER_DEFINITION_KEYS_MAX = 524288, /* Each version of a definition is a key. */
+    CLUSTER_KEYS_MAX = 1048576,           /* Of all kinds. */
     CLUSTER_RECORD_SIZE_MAX = 16384,
     CLUSTER_POLICY_SEED_MAX = 8191,
     SERVER_TTL_MS_MIN = 5000,

@@ -59,6 +59,18 @@ static void put_prefix(json_t *object, struct slice prefix)
     buf_deinit(&end);
 }
 
+/* From the next key that there may be. */
+static void put_after(json_t *object, struct slice key)
+{
+    struct buf next = { 0 };
+
+    CHECK(key.size <= ETCD_KEY_MAX);
+    buf_append(&next, key.data, key.size);
+    buf_put_u8(&next, 0);
+    put(object, "key", in_base64(buf_slice(&next)));
+    buf_deinit(&next);
+}
+
 /* Appends and frees `object`. */
 static void print(json_t *object, struct buf *out)
 {
@@ -150,6 +162,15 @@ void etcd_txn_get(struct etcd_txn *txn, enum etcd_branch branch, struct slice ke
     add_op(txn, branch, "request_range", op);
 }
 
+void etcd_txn_count(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix)
+{
+    json_t *op = json_object();
+
+    put_prefix(op, prefix);
+    put(op, "count_only", json_true());
+    add_op(txn, branch, "request_range", op);
+}
+
 void etcd_txn_delete(struct etcd_txn *txn, enum etcd_branch branch, struct slice key)
 {
     json_t *op = json_object();
@@ -203,6 +224,8 @@ void etcd_build_range(const struct etcd_range *range, struct buf *out)
         put_prefix(object, range->key);
     else
         put_key(object, range->key);
+    if (range->after.size > 0)
+        put_after(object, range->after);
     if (range->keys_only)
         put(object, "keys_only", json_true());
     if (range->limit != 0)

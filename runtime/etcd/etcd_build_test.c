@@ -58,6 +58,11 @@ static void prefix_ends_behind_its_last_key(void **state)
 
     etcd_build_range(&range, &json);
     assert_built(&json, "{\"key\":\"Yf8=\",\"range_end\":\"Yg==\"}");
+    range.after = SLICE_LITERAL("a\xff"
+                                "b");
+    etcd_build_range(&range, &json);
+    assert_built(&json, "{\"key\":\"Yf9iAA==\",\"range_end\":\"Yg==\"}");
+    range.after = SLICE_LITERAL("");
     range.key = SLICE_LITERAL("\xff\xff");
     etcd_build_range(&range, &json);
     assert_built(&json, "{\"key\":\"//8=\",\"range_end\":\"AA==\"}");

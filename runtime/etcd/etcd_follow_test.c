@@ -217,6 +217,77 @@ static void mirror_repairs_what_a_watch_missed(void **state)
     world_deinit(&other);
 }
 
+static void count_put(void *context, const struct etcd_kv *kv)
+{
+    (void)kv;
+    (*(size_t *)context)++;
+}
+
+static void count_deleted(void *context, struct slice key, int64_t revision)
+{
+    (void)key;
+    (void)revision;
+    ((size_t *)context)[2]++;
+}
+
+static void count_synced(void *context, int64_t revision)
+{
+    (void)revision;
+    ((size_t *)context)[1]++;
+}
+
+/* As many as a txn of etcd may have. */
+static void put_many(struct world *world, size_t first, size_t count)
+{
+    struct etcd_txn *txn = etcd_txn_new();
+    char key[32];
+
+    for (size_t i = first; i < first + count; i++) {
+        snprintf(key, sizeof key, "many/%zu", i);
+        etcd_txn_put(txn, ETCD_THEN, slice_from_text(key), slice_from_text("v"), 0);
+    }
+    assert_int_equal(commit(world, txn).e, ERR_OK);
+}
+
+/* More than one answer of etcd can hold, and more than the default limit. */
+static void mirror_reads_a_large_prefix_in_pages(void **state)
+{
+    const size_t count = ETCD_MIRROR_KEYS_MAX + 1;
+    size_t told[3] = { 0 };
+    struct world world;
+    struct etcd_mirror *mirror;
+    (void)state;
+
+    world_init(&world);
+    for (size_t i = 0; i < count; i += 128)
+        put_many(&world, i, count - i < 128 ? count - i : 128);
+    struct etcd_mirror_options options = { .prefix = slice_from_text("many/"),
+                                           .keys_max = count + 1,
+                                           .refresh_ms = 50,
+                                           .put = count_put,
+                                           .deleted = count_deleted,
+                                           .synced = count_synced,
+                                           .context = told };
+    assert_int_equal(etcd_mirror_start(world.etcd, &options, &mirror), ERR_OK);
+    RUN_UNTIL(&world, told[1] == 1);
+    assert_int_equal(told[0], count);
+    assert_int_equal(told[2], 0);
+    /* Changes while pages are read: each is told once. */
+    for (size_t i = 1; i <= 20; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "many/%zu", i * 3000);
+        erase(&world, key);
+        put(&world, key, "w", 0);
+        erase(&world, key);
+    }
+    size_t synced = told[1];
+    RUN_UNTIL(&world, told[1] > synced + 2);
+    assert_true(told[2] >= 20 && told[2] <= 40); /* A range may miss that one came back. */
+    assert_int_equal(told[0] - told[2], count - 20);
+    etcd_mirror_stop(mirror);
+    world_deinit(&world);
+}
+
 static void mirror_may_be_stopped_from_its_callback(void **state)
 {
     struct world world;
@@ -448,6 +519,7 @@ int main(void)
         cmocka_unit_test(watch_of_compacted_revisions_is_reset),
         cmocka_unit_test(mirror_tells_each_change_once),
         cmocka_unit_test(mirror_repairs_what_a_watch_missed),
+        cmocka_unit_test(mirror_reads_a_large_prefix_in_pages),
         cmocka_unit_test(mirror_may_be_stopped_from_its_callback),
         cmocka_unit_test(revision_going_back_freezes_mirrors_until_accepted),
         cmocka_unit_test(another_cluster_id_is_reported),

@@ -37,7 +37,8 @@ struct etcd_kv {
 
 struct etcd_range {
     struct slice key;
-    bool prefix; /* All keys that begin with `key`. */
+    bool prefix;        /* All keys that begin with `key`. */
+    struct slice after; /* With `prefix`: only those above this one; empty: all. */
     bool keys_only;
     int64_t limit;    /* 0: none. */
     int64_t revision; /* 0: now. */
@@ -94,6 +95,8 @@ void etcd_txn_compare(struct etcd_txn *txn, struct slice key, enum etcd_target t
 void etcd_txn_put(struct etcd_txn *txn, enum etcd_branch branch, struct slice key,
                   struct slice value, int64_t lease);
 void etcd_txn_get(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
+/* How many keys begin with `prefix`: the `total` of the operation's range. */
+void etcd_txn_count(struct etcd_txn *txn, enum etcd_branch branch, struct slice prefix);
 void etcd_txn_delete(struct etcd_txn *txn, enum etcd_branch branch, struct slice key);
 /* THEN: the key gets that value, without a lease, or is deleted if it is empty. ELSE: it is read,
  * for etcd_txn_shows; that is one operation, so the n-th of these is operation n of the answer. */

@@ -50,6 +50,13 @@ class DebugZipTest(ClusterTest):
         return ["--metrics", ",".join(f"http://127.0.0.1:{p.metrics_port}" for p in processes),
                 "--log", ",".join(str(p.log_path) for p in processes)]
 
+    def test_passwords_of_urls_are_in_no_name_and_no_error(self):
+        path, errors = self.take("urls.zip", "--metrics", "http://ops:hunter2@127.0.0.1:1/metrics,ops:hunter2@127.0.0.1:1")
+        parts = self.parts_of(path)
+        self.assertIn("metrics/01-http---127.0.0.1-1-metrics.txt", parts["errors.txt"])
+        for text in [errors, *parts, *parts.values()]:
+            self.assertNotIn("hunter2", text)
+
     def test_it_has_every_part_and_programs_can_read_it(self):
         def whole():
             taken, errors = self.take("whole.zip", *self.everything())

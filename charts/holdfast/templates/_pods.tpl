@@ -133,13 +133,13 @@ annotations:
 {{/*
 Startup: the process answers at all. Readiness: /readyz, which asks for etcd, the cluster's record, and that replicas have caught up.
 Liveness: /healthz, which says that the loop turns and nothing else: who waits for etcd lives.
-dict liveness (failures, 10 s apart)
+dict liveness (failures, 10 s apart), startup (failures, 2 s apart; 60 unless given)
 */}}
 {{- define "holdfast.probes" -}}
 startupProbe:
   httpGet: {path: /healthz, port: metrics}
   periodSeconds: 2
-  failureThreshold: 60
+  failureThreshold: {{ default 60 .startup }}
 livenessProbe:
   httpGet: {path: /healthz, port: metrics}
   periodSeconds: 10

@@ -6,6 +6,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/cluster/cluster_key.h"
+#include "runtime/cluster/record_shape.h"
 #include "runtime/etcd/etcd_mirror.h"
 
 #define MAKE_TIMEOUT_MS 2000u
@@ -159,6 +160,7 @@ err document_feed_new(const struct document_feed_options *options, struct docume
         e = etcd_mirror_start(
             options->etcd,
             &(struct etcd_mirror_options){ .prefix = cluster_key_slice(&definitions),
+                                           .keys_max = CLUSTER_DEFINITION_KEYS_MAX,
                                            .put = on_definition,
                                            .deleted = on_definition_deleted,
                                            .synced = on_definitions_synced,

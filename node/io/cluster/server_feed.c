@@ -8,6 +8,9 @@
 #include "runtime/etcd/etcd_mirror.h"
 #include "runtime/loop/loop.h"
 
+/* gs/live and gs/known of each, and gs/sequence. */
+#define SERVER_KEYS_MAX (2u * CLUSTER_SERVERS_MAX + 1u)
+
 struct server_feed {
     struct server_feed_options options;
     struct etcd_mirror *mirror;
@@ -63,6 +66,7 @@ err server_feed_new(const struct server_feed_options *options, struct server_fee
     feed->options = *options;
     err e = etcd_mirror_start(options->etcd,
                               &(struct etcd_mirror_options){ .prefix = cluster_key_slice(&prefix),
+                                                             .keys_max = SERVER_KEYS_MAX,
                                                              .put = on_put,
                                                              .deleted = on_deleted,
                                                              .synced = on_synced,
