@@ -73,7 +73,7 @@ static void carry_out(struct batch *batch, uint32_t shard, struct slice request)
     struct mergers *mergers = batch->mergers;
     struct refusal refusal = { 0 };
     struct document_begun begun = { 0 };
-    const char *bars = mergers_call_bars(mergers, shard, batch->element->writes);
+    const char *bars = mergers_bars(mergers, shard, batch->element->writes);
     const struct merge_replica *replica = bars == NULL ? mergers_need(mergers, shard) : NULL;
 
     if (replica == NULL) {
@@ -139,7 +139,7 @@ err mergers_batch(struct mergers *mergers, const struct mergers_request *request
 
     if (mergers->stopping)
         return ERR_NOT_FOUND;
-    if (!mergers_call_fits(mergers, method->writes))
+    if (!mergers_fits(mergers, method->writes))
         return ERR_FULL;
     arena_reset(&mergers->arena);
     if (count == 0 || count > method->most) {

@@ -24,26 +24,6 @@ static void wait_for(struct merger *merger, const struct mergers_request *reques
     merger->calls = call;
 }
 
-static bool is_full(const struct mergers *mergers)
-{
-    return space_state(mergers->options.space) == SPACE_FULL;
-}
-
-bool mergers_call_fits(const struct mergers *mergers, bool writes)
-{
-    return !writes || is_full(mergers) || !mergers_disk_is_behind(mergers);
-}
-
-const char *mergers_call_bars(struct mergers *mergers, uint32_t shard, bool writes)
-{
-    if (writes && is_full(mergers))
-        return "this member's disk is full";
-    if (!mergers->has_secret)
-        return "this member has not read its secret yet";
-    mergers_generation_follow(mergers, shard);
-    return mergers_generation_bars(mergers, shard);
-}
-
 err mergers_call(struct mergers *mergers, const struct mergers_request *request)
 {
     const struct document_method *method = document_method_find(request->method);
@@ -56,16 +36,16 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
     CHECK(request->shard < mergers->options.shard_count);
     if (mergers->stopping || !mergers_is_member(mergers, request->shard))
         return ERR_NOT_FOUND;
-    if (!mergers_call_fits(mergers, writes))
+    if (!mergers_fits(mergers, writes))
         return ERR_FULL;
     arena_reset(&mergers->arena);
     mergers->calls++;
-    if (mergers_backup_has(request->method) && !(writes && is_full(mergers))) {
+    if (mergers_backup_has(request->method) && !(writes && mergers_disk_is_full(mergers))) {
         mergers_generation_follow(mergers, request->shard);
         mergers_backup_call(mergers, request);
         return ERR_OK;
     }
-    const char *bars = mergers_call_bars(mergers, request->shard, writes);
+    const char *bars = mergers_bars(mergers, request->shard, writes);
     if (bars != NULL) {
         mergers_refuse_unavailable(mergers, request->call, bars);
         return ERR_OK;

@@ -233,10 +233,14 @@ err mergers_disk_open(struct mergers *mergers, char ret_text[MERGERS_TEXT_BYTES]
 
 /* ---- batches ---- */
 
+bool mergers_disk_is_full(const struct mergers *mergers)
+{
+    return space_state(mergers->options.space) == SPACE_FULL;
+}
+
 bool mergers_disk_is_behind(const struct mergers *mergers)
 {
-    return merge_batch_bytes(mergers->next) > BATCH_BYTES_MAX ||
-           space_state(mergers->options.space) == SPACE_FULL;
+    return merge_batch_bytes(mergers->next) > BATCH_BYTES_MAX || mergers_disk_is_full(mergers);
 }
 
 struct merge_batch *mergers_disk_batch(struct mergers *mergers, uint32_t shard)

@@ -152,6 +152,10 @@ void mergers_generation_follow(struct mergers *mergers, uint32_t shard);
 void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t generation);
 /* Why no call is served; NULL: calls are. */
 const char *mergers_generation_bars(const struct mergers *mergers, uint32_t shard);
+/* Whether the log takes what such a call may write. */
+bool mergers_fits(const struct mergers *mergers, bool writes);
+/* Why this member takes no such call of the shard now, which another may take; NULL: it does. */
+const char *mergers_bars(struct mergers *mergers, uint32_t shard, bool writes);
 
 /* mergers_backup.c */
 void mergers_backup_init(struct mergers *mergers);
@@ -177,6 +181,7 @@ void mergers_disk_members(struct mergers *mergers, uint32_t shard);
 void mergers_disk_checkpoint(struct mergers *mergers, uint32_t shard);
 /* Nothing of the shard is kept. */
 void mergers_disk_drop(struct mergers *mergers, uint32_t shard);
+bool mergers_disk_is_full(const struct mergers *mergers);
 bool mergers_disk_is_behind(const struct mergers *mergers);
 /* Forgets what is known of the shard's rows on disk. */
 void mergers_disk_forget(struct merger *merger);
@@ -214,10 +219,6 @@ void mergers_answer(struct mergers *mergers, uint64_t call, enum reply_status st
                     struct slice body);
 void mergers_refuse(struct mergers *mergers, uint64_t call, const struct refusal *refusal);
 void mergers_refuse_unavailable(struct mergers *mergers, uint64_t call, const char *message);
-/* Whether the log takes what such a call may write. */
-bool mergers_call_fits(const struct mergers *mergers, bool writes);
-/* Why this member takes no such call of the shard now, which another may take; NULL: it does. */
-const char *mergers_call_bars(struct mergers *mergers, uint32_t shard, bool writes);
 void mergers_call_done(struct mergers *mergers, uint32_t shard, const struct merge_done *done);
 void mergers_call_cancel(struct merger *merger, uint64_t id);
 void mergers_call_drop_all(struct merger *merger);
