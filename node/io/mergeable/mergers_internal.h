@@ -152,6 +152,8 @@ void mergers_generation_follow(struct mergers *mergers, uint32_t shard);
 void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t generation);
 /* Why no call is served; NULL: calls are. */
 const char *mergers_generation_bars(const struct mergers *mergers, uint32_t shard);
+
+/* mergers_bars.c */
 /* Whether the log takes what such a call may write. */
 bool mergers_fits(const struct mergers *mergers, bool writes);
 /* Why this member takes no such call of the shard now, which another may take; NULL: it does. */
