@@ -5,6 +5,7 @@ batches, whose parts one node cannot take, while another one can.
 """
 
 import threading
+import time
 import unittest
 
 from client import Heartbeat, uuid7
@@ -79,6 +80,7 @@ class PresenceListTest(ClusterTest):
         incarnation, _ = self.server("order")
         for player in players:
             self.settle("SetPresence", {"playerId": player, "opId": uuid7(), "connection": "game", "incarnation": incarnation})
+            time.sleep(2)  # A slow one is asked of another member too, which may set it later.
         self.settle("SetPresence", {"playerId": players[1], "opId": uuid7(), "connection": "phone", "ttlMs": 600000})
         self.until("all to be there", players)
         page = self.settle("ListOnline", {"pageSize": 2})

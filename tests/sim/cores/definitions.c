@@ -374,7 +374,8 @@ static void page_check(struct book *r, const find_request *request, find_respons
     for (size_t i = 0; i < page->n_definitions; i++) {
         const Holdfast__Internal__V1__FoundDefinition *found = page->definitions[i];
         const struct life *life = life_of(r, found->version->number);
-        bool next = request->history ? number == 0 || found->version->number < number ||
+        /* Lives are kept in the order in which they began; numbers tell nothing of it. */
+        bool next = request->history ? number == 0 || life < life_of(r, number) ||
                                            (found->version->number == number &&
                                             found->version->version < version)
                                      : found->version->number > number;

@@ -334,13 +334,16 @@ static void one_call(struct minting *m, const struct mint_call *keys,
         day_told(m);
 }
 
-/* So many keys have a sum that no other one finds a place, until the day is over. */
+/* So many keys have a sum that no other one finds a place, until the day is over; what makes
+ * nothing needs none. */
 static void keys_full_run(struct rsim *sim)
 {
     struct mint_guard *guard = mint_guard_new();
-    struct minting m = { .sim = sim };
+    Holdfast__V1__CurrencyAmount silver = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *made[] = { &silver };
+    Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
     struct mint_call call = { .method = method_find(METHOD_GRANT),
-                              .message = &grant_make(&m)->base,
+                              .message = &grant.base,
                               .grants = "",
                               .per_day = "silver:1",
                               .wall_ms = 9 * DAY_MS - 1,
@@ -348,18 +351,26 @@ static void keys_full_run(struct rsim *sim)
     struct mint_limits lack;
     char name[16];
 
+    silver.currency = text_lend("silver");
+    silver.amount = 1;
+    grant.currencies = made;
     call.key_id = name;
+    grant.n_currencies = 1;
     for (uint32_t i = 0; i <= MINT_KEYS_MAX; i++) {
         (void)snprintf(name, sizeof name, "key%u", i);
         err e = mint_guard_take(guard, &call, &lack, &sim->detail);
-        PROMISE(sim, e == (i < MINT_KEYS_MAX ? ERR_OK : ERR_FULL), "key %u finds a place: %d", i,
+        PROMISE(sim, e == (i < MINT_KEYS_MAX ? ERR_NEED : ERR_FULL), "key %u finds a place: %d", i,
                 (int)e);
     }
     rsim_refused(sim, CODE(THROTTLED), NULL);
     PROMISE(sim, strcmp(sim->detail.value, "0") == 0 && strcmp(sim->detail.limit, "0 a day") == 0,
             "told as %s of %s", sim->detail.value, sim->detail.limit);
-    call.wall_ms++;
+    grant.n_currencies = 0;
     PROMISE(sim, mint_guard_take(guard, &call, &lack, &sim->detail) == ERR_OK,
+            "what makes nothing finds no place");
+    grant.n_currencies = 1;
+    call.wall_ms++;
+    PROMISE(sim, mint_guard_take(guard, &call, &lack, &sim->detail) == ERR_NEED,
             "no place on the next day");
     sim->counts.mint_keys_full++;
     mint_guard_check(guard);

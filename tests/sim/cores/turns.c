@@ -566,7 +566,8 @@ static void steps_check(struct pace *p, uint32_t shard, uint32_t least)
 }
 
 /* What an operator wished comes true, a step at a time, if those who are to come can; or the wish
- * is given up with the first who cannot. */
+ * is given up with the first who cannot, at once or after the time in which its trouble may pass.
+ */
 static void wished(struct rsim *sim)
 {
     struct pace *p = pace_new(sim);
@@ -587,7 +588,7 @@ static void wished(struct rsim *sim)
         world_wish_node(p->world, 5, NODE_REMOVE);
     else if (trouble == 4)
         world_node_damaged(p->world, 5, 1, (shard + 1) % PACE_SHARDS);
-    else if (trouble == 5)
+    else if (trouble == 5) /* It does not say so again, and is waited for. */
         say_full(p, 5);
     else if (trouble == 6) /* A member that owns nothing may stay one. */
         world_wish_node(p->world, 1, NODE_DRAIN);
@@ -597,11 +598,15 @@ static void wished(struct rsim *sim)
 
         ids[at] = ids[i];
         ids[i] = wish.members[i] = id;
-        possible = possible && (id != 5 || trouble == 0 || trouble == 6);
+        possible = possible && (id != 5 || trouble == 0 || trouble >= 5);
     }
     pace_run(p, 3);
     world_wish_shard(p->world, shard, &wish);
     pace_run(p, 800);
+    if (trouble == 1 || trouble == 4) /* It could pass, and is waited for. */
+        pace_run(p, p->world->limits.change_abort_ms);
+    else if (trouble == 5)
+        pace_run(p, p->world->limits.report_valid_ms);
     struct shard_record after = world_shard(p->world, shard);
 
     PROMISE(sim, !world_has(p->world, cluster_key_shard_wish(PACE_CLUSTER, shard)),
