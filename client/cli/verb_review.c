@@ -142,13 +142,16 @@ static bool is_whole(const struct arguments *arguments, bool all)
 }
 
 /* One command is several operations, each under an op_id that follows from the command's: a
- * repetition under that one repeats each. The first has the command's own. */
+ * repetition under that one repeats each. The first has the command's own; only `key:` takes any
+ * text for the others. */
 static void set_op_id(const struct arguments *arguments, uint32_t place, json_t *request)
 {
     const char *op_id = option_text(arguments, &option_op_id);
+    const char *kind = strncmp(op_id, "key:", 4) == 0 ? "" : "key:";
 
     json_object_set_new(request, "opId",
-                        place > 0 ? json_sprintf("%s:%u", op_id, place) : json_string(op_id));
+                        place > 0 ? json_sprintf("%s%s:%u", kind, op_id, place)
+                                  : json_string(op_id));
 }
 
 /* `target` NULL: none. */

@@ -60,9 +60,9 @@ class HostilePlaces(ClusterTest):
 
     @classmethod
     def future(cls, player):
-        """Names an entry that this player's shard will not have for a long time."""
+        """Names an entry of an owner that this player's shard will not have for a long time."""
         shard, dot = as_of.parse(cls.payer.grant(player, 1)["write"]["asOf"])
-        return as_of.token(shard, dot | {"counter": dot["counter"] + 10**9})
+        return as_of.token(shard, dot | {"epoch": dot["epoch"] + 10**6})
 
     def metric(self, name):
         return self.cluster.router.metrics()[f"holdfast_router_{name}"]

@@ -57,7 +57,7 @@ class HostileShares(ClusterTest):
         cls.payer = Client(cls.cluster.endpoint, cls.writer)
         cls.player = f"future-{uuid7()}"
         shard, dot = as_of.parse(cls.payer.grant(cls.player, 1)["write"]["asOf"])
-        cls.ahead = as_of.token(shard, dot | {"counter": dot["counter"] + 10**9})
+        cls.ahead = as_of.token(shard, dot | {"epoch": dot["epoch"] + 10**6})
         cls.big = f"big-{uuid7()}"
         for section in range(SECTIONS):
             cls.payer.update(cls.big, None, {"name": f"s{section}", "replace": json.dumps("x" * SECTION_BYTES)})
@@ -73,10 +73,11 @@ class HostileShares(ClusterTest):
         return sum(router.metrics()["holdfast_router_in_flight"] for router in (self.cluster.router, self.second))
 
     def others_are_served(self):
+        payer = Client(self.cluster.endpoint, self.writer)  # Routers close connections that rest for a minute.
         for port in self.ports:
             reader = Client(f"http://127.0.0.1:{port}", self.modest)
             for number in range(20):
-                self.payer.grant(f"other-{number}", 1)
+                payer.grant(f"other-{number}", 1)
                 reader.balance(f"other-{number}")
 
     def wait_for_the_future(self, port):

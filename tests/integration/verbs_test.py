@@ -171,7 +171,7 @@ class Verbs(unittest.TestCase):
         self.router.answer = {"edges": 1}
         for _ in range(2):
             self.assertEqual(self.run_verb("review accept p t u v --reason test --op-id x").returncode, 0)
-        self.assertEqual([asked["opId"] for asked in self.router.asked], ["x", "x:1", "x:2"] * 2)
+        self.assertEqual([asked["opId"] for asked in self.router.asked], ["x", "key:x:1", "key:x:2"] * 2)
 
     def test_a_delivery_that_failed_for_some_says_how_to_repeat_it_for_them(self):
         for outcome, code in (("OUTCOME_NONE", 1), ("OUTCOME_UNKNOWN", 3)):
