@@ -136,6 +136,7 @@ class PresenceListTest(ClusterTest):
                 if going:
                     self.settle("ClearPresence", {"playerId": going.pop(), "opId": uuid7()})
                 number += 1
+                stop.wait(0.25)  # A list ends for those who read faster than others set.
         thread = threading.Thread(target=churn)
         thread.start()
         try:
