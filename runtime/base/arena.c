@@ -6,24 +6,11 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/watched_memory.h"
 
 /* The address sanitizer sees a block as one piece of memory. It is told which bytes of it were
  * handed out, and each piece has a gap behind it: who writes past its end is found at once. */
-#if defined(__has_feature)
-#define HAS_FEATURE(name) __has_feature(name)
-#else
-#define HAS_FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
-#include <sanitizer/asan_interface.h>
-#define GAP_BYTES             16u
-#define FORBID(bytes, size)   ASAN_POISON_MEMORY_REGION(bytes, size)
-#define HAND_OUT(bytes, size) ASAN_UNPOISON_MEMORY_REGION(bytes, size)
-#else
-#define GAP_BYTES             0u
-#define FORBID(bytes, size)   ((void)(bytes))
-#define HAND_OUT(bytes, size) ((void)(bytes))
-#endif
+#define GAP_BYTES (MEMORY_IS_WATCHED ? 16u : 0u)
 
 #define ARENA_ALIGN       16u
 #define ARENA_BLOCK_BYTES 8192u
@@ -51,7 +38,7 @@ static struct arena_block *block_new(struct arena *arena, size_t capacity)
     block->next = arena->blocks;
     arena->blocks = block;
     arena->used = 0;
-    FORBID(block->data, block->capacity);
+    memory_forbid(block->data, block->capacity);
     return block;
 }
 
@@ -64,7 +51,7 @@ void *arena_alloc(struct arena *arena, size_t size_bytes)
     if (block == NULL || block->capacity - arena->used < size)
         block = block_new(arena, size > ARENA_BLOCK_BYTES ? size : ARENA_BLOCK_BYTES);
     void *at = block->data + arena->used;
-    HAND_OUT(at, size_bytes);
+    memory_hand_out(at, size_bytes);
     arena->used += size;
     arena->total_bytes += size;
     return at;
@@ -152,7 +139,7 @@ void arena_reset(struct arena *arena)
         keep->next = NULL;
     }
     if (keep != NULL)
-        FORBID(keep->data, keep->capacity);
+        memory_forbid(keep->data, keep->capacity);
     *arena = (struct arena){ .blocks = keep, .pool = arena->pool };
 }
 

@@ -216,7 +216,7 @@ static void those_who_were_set_last_come_first(void **state)
 static void who_has_no_living_connection_is_not_listed(void **state)
 {
     struct fixture *f = *state;
-    struct merge_key *key = NULL;
+    struct merge_key *after = NULL, *key = NULL;
 
     set(f, 0, "by-server", "game", true);
     set(f, 0, "by-time", "game", false);
@@ -227,8 +227,12 @@ static void who_has_no_living_connection_is_not_listed(void **state)
     assert_int_equal(counted(f, 0), 2);
     struct document_context context = context_of(f, 0);
 
-    while (presence_sweep(&context, key, &key) == ERR_OK)
+    while (presence_sweep(&context, after, &key) == ERR_OK) {
+        merge_key_unref(after);
+        after = key;
         online_check(&f->online[0]);
+    }
+    merge_key_unref(after);
     assert_int_equal(f->online[0].count, 2);
     assert_string_equal(listed(f, 0), "both by-time");
     f->now_ms += 61000;

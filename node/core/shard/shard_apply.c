@@ -197,12 +197,11 @@ static void count_outcome(struct shard *shard, const struct outcome *outcome)
 }
 
 /* A steal's own call proposes again by itself: that is no duplicate of anybody's. */
-static bool is_incident(const struct shard *shard, const struct call *call,
-                        const struct outcome *outcome)
+static bool is_incident(const struct shard *shard, bool claimed, const struct outcome *outcome)
 {
     if (!shard_serves(shard))
         return false;
-    return (outcome->duplicate && (call == NULL || !call->claimed)) || outcome->stale_write ||
+    return (outcome->duplicate && !claimed) || outcome->stale_write ||
            outcome->channel.settled_count > 0 || outcome->session_freed ||
            (outcome->kind == OUTCOME_COMMITTED && (outcome->method == METHOD_CONTAIN_PLAYER ||
                                                    outcome->method == METHOD_RELEASE_QUARANTINE));
@@ -219,8 +218,9 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
         .outcome = applier_outcome_hash(shard->applier),
     };
     struct call *call = call_at(shard, entry->index);
+    bool claimed = call != NULL && call->claimed; /* An answer may be the call's end. */
 
-    if (call != NULL && call->claimed) {
+    if (claimed) {
         struct outcome own = *outcome;
 
         own.duplicate = false;
@@ -240,7 +240,7 @@ static void applied(struct shard *shard, const struct entry *entry, const struct
         shard_channel_follow(shard, outcome, event, out);
     count_outcome(shard, outcome);
     shard_erasure_follow(shard, entry, outcome, out);
-    if (is_incident(shard, call, outcome))
+    if (is_incident(shard, claimed, outcome))
         incident_applied(shard, entry, outcome, event, out);
     CHECK(shard_rep_step(shard, &done, out) == ERR_OK);
     if (outcome->channel.intents_ended > 0)

@@ -3,6 +3,7 @@
 #include "node/core/shard/shard_internal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/watched_memory.h"
 
 #define RECORD_BYTES 12u
 
@@ -117,6 +118,7 @@ struct call *call_new(struct shard *shard, const struct shard_event *event)
 
     CHECK(event->call != 0);
     if (call != NULL) {
+        memory_hand_out(call, sizeof *call);
         shard->free_calls = call->next;
         shard->free_count--;
     } else {
@@ -173,6 +175,7 @@ static void call_keep(struct shard *shard, struct call *call)
     call->next = shard->free_calls;
     shard->free_calls = call;
     shard->free_count++;
+    memory_forbid(call, sizeof *call);
 }
 
 void call_free(struct shard *shard, struct call *call)

@@ -503,8 +503,10 @@ void shard_answer_progress(struct shard *shard, const struct shard_event *event,
         next = call->next;
         if (is_spent(shard, ROUNDS_MAX) || (call->starved && event->type != SHARD_TICK))
             return;
-        call->starved = !answer_granted(shard, call, out);
-        if (call->starved)
+        call->starved = false;
+        if (!answer_granted(shard, call, out)) {
+            call->starved = true;
             return;
+        }
     }
 }

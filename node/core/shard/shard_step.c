@@ -6,6 +6,7 @@
 #include "idl/method.h"
 #include "node/core/shard/shard_internal.h"
 #include "runtime/base/check.h"
+#include "runtime/base/watched_memory.h"
 
 struct shard_limits shard_limits_default(void)
 {
@@ -87,6 +88,7 @@ void shard_free(struct shard *shard)
     }
     while (shard->free_calls != NULL) {
         struct call *call = shard->free_calls;
+        memory_hand_out(call, sizeof *call);
         shard->free_calls = call->next;
         buf_deinit(&call->request);
         buf_deinit(&call->answer);
