@@ -22,6 +22,7 @@
 #include "node/rpc/fixture_stored.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
+#include "runtime/base/watched_memory.h"
 
 #define ANSWERS_BYTES 400000u
 #define SECTION_BYTES 100000u
@@ -394,8 +395,10 @@ static size_t pool_bytes(const struct fixture *f)
 {
     size_t bytes = 0;
 
-    for (const struct call *call = f->one.shard->free_calls; call != NULL; call = call->next)
+    for (const struct call *call = f->one.shard->free_calls; call != NULL; call = call->next) {
+        memory_hand_out(call, sizeof *call);
         bytes += sizeof *call + call->request.capacity + call->answer.capacity;
+    }
     return bytes;
 }
 

@@ -238,7 +238,6 @@ static void who_has_no_living_connection_is_not_listed(void **state)
     f->now_ms += 61000;
     assert_string_equal(listed(f, 0), "");
     assert_int_equal(counted(f, 0), 0);
-    merge_key_unref(key);
 }
 
 static void who_is_erased_is_not_listed_and_who_is_purged_is_gone(void **state)
