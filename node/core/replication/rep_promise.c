@@ -44,9 +44,12 @@ enum rep_order rep_promise_order(const struct rep *rep, const struct promise *as
     return REP_GREATER;
 }
 
+/* A removed replica's refusal tells an epoch without its owner, who may be named only then. */
 void rep_know(struct rep *rep, const struct promise *promise)
 {
-    if (promise->epoch <= rep->known.epoch)
+    bool names = promise->epoch == rep->known.epoch && rep->known.owner == 0;
+
+    if (promise->epoch <= rep->known.epoch && !(names && promise->owner != 0))
         return;
     rep->known = *promise;
     rep->owner_heard_ms = rep->now_ms;

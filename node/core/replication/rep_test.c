@@ -78,6 +78,36 @@ static void tell(struct rep *rep, const struct rep_record *record, struct rep_ou
                          ERR_OK);
 }
 
+static void an_owner_is_known_though_a_removed_replica_told_the_epoch_first(void **state)
+{
+    struct rep_image image = { .votes = true };
+    struct rep_limits limits = rep_limits_default();
+    struct rep *rep = rep_new(1, 1, &limits, &image);
+    struct rep_record before = record_of(10, 5, 2), named = record_of(11, 6, 2);
+    struct rep_message tombstone = {
+        .type = REP_MSG_SEAL_ACK, .shard = 1, .config = 6, .epoch = 11, .refused = true
+    };
+    struct rep_out out = { 0 };
+    (void)state;
+
+    tell(rep, &before, &out);
+    assert_int_equal(rep_role(rep), REP_SEALING);
+    assert_int_equal(
+        rep_step(rep,
+                 &(struct rep_event){
+                     .type = REP_RECEIVE, .now_ms = 12, .from = 2, .message = &tombstone },
+                 &out),
+        ERR_OK);
+    assert_int_equal(rep_role(rep), REP_FOLLOWER);
+    assert_int_equal(rep_epoch(rep), 11);
+    assert_int_equal(rep_owner(rep), 0);
+    tell(rep, &named, &out);
+    assert_int_equal(rep_role(rep), REP_SEALING);
+    assert_int_equal(rep_owner(rep), 1);
+    rep_out_deinit(&out);
+    rep_free(rep);
+}
+
 /* What is left of its promises says that it was removed; it came back since. */
 static void damaged_replica_trusts_a_confirmed_record_alone(void **state)
 {
@@ -340,6 +370,7 @@ int main(void)
         cmocka_unit_test(owner_that_differs_from_a_majority_steps_down),
         cmocka_unit_test(two_replicas_that_differ_are_told_and_left_alone),
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
+        cmocka_unit_test(an_owner_is_known_though_a_removed_replica_told_the_epoch_first),
         cmocka_unit_test(damaged_replica_trusts_a_confirmed_record_alone),
         cmocka_unit_test(damaged_replica_that_was_buried_already_is_told_once_more),
         cmocka_unit_test(owner_declines_an_epoch_that_it_had_in_another_life),
