@@ -30,22 +30,34 @@ enum kind {
     KIND_END
 };
 
+/* Rows of earlier programs may have sums of nothing, which are dropped: no row but those changes.
+ */
+static void check_meta_again(struct meta *meta, struct slice row)
+{
+    struct buf encoded = { 0 }, again = { 0 };
+
+    meta_encode(meta, &encoded);
+    CHECK(encoded.size < row.size || slice_equal(buf_slice(&encoded), row));
+    CHECK(meta_decode(buf_slice(&encoded), meta) == ERR_OK);
+    meta_encode(meta, &again);
+    CHECK(slice_equal(buf_slice(&again), buf_slice(&encoded)));
+    buf_deinit(&encoded);
+    buf_deinit(&again);
+}
+
 static void check_meta(struct slice row)
 {
     struct meta meta;
-    struct buf encoded = { 0 };
 
     meta_init(&meta);
     if (meta_decode(row, &meta) == ERR_OK) {
-        meta_encode(&meta, &encoded);
-        CHECK(slice_equal(buf_slice(&encoded), row));
+        check_meta_again(&meta, row);
         (void)meta_is_expired(&meta, (struct incarnation){ 1, 1 });
         (void)policy_find_currency(&meta.policy, SLICE_LITERAL("gold"));
         struct applier *applier = applier_new(1, node_handlers());
         (void)!applier_restore(applier, row);
         applier_free(applier);
     }
-    buf_deinit(&encoded);
     meta_deinit(&meta);
 }
 

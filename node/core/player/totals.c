@@ -220,7 +220,7 @@ static void read_currency(struct reader *reader, struct totals *totals)
         memcpy(at->name, name.data, name.size);
     reader->bad |= strlen(at->name) != name.size ||
                    (totals->currency_count > 0 && strcmp(at[-1].name, at->name) >= 0);
-    totals->currency_count++;
+    totals->currency_count += at->net != 0; /* Earlier programs wrote sums of nothing, too. */
 }
 
 void totals_decode(struct reader *reader, struct totals *totals)
