@@ -143,7 +143,7 @@ static void answer(struct fixture *f, uint32_t place, const struct said *said)
 
 static const struct player of_first[] = { { "ada", 10 }, { "cy", 30 }, { "eve", 50 }, { 0 } };
 static const struct player of_second[] = { { "bo", 20 }, { "dan", 40 }, { 0 } };
-static const struct player nobody[] = { { 0 } };
+static const struct player no_players[] = { { 0 } };
 
 static void what_nodes_say_is_one_list(void **state)
 {
@@ -184,14 +184,14 @@ static void pages_go_on_where_the_one_before_ended_and_then_upwards(void **state
     assert_true(asked(f, 4)->upwards);
     assert_int_equal(asked(f, 4)->limit, 2);
     assert_int_equal(asked(f, 4)->at, (uint64_t)(NOW_MS - 1000) << 16);
-    answer(f, 4, &(struct said){ .players = nobody });
+    answer(f, 4, &(struct said){ .players = no_players });
     answer(f, 5, &(struct said){ .players = again });
     assert_string_equal(f->one.names, "dan eve cy");
     assert_int_equal(f->one.count, 0);
     ask(f, 3, f->one.cursor);
     assert_true(asked(f, 6)->upwards);
     assert_string_equal(asked(f, 6)->player_id, "cy");
-    answer(f, 6, &(struct said){ .players = nobody });
+    answer(f, 6, &(struct said){ .players = no_players });
     answer(f, 7, &(struct said){ .players = again + 1 });
     assert_string_equal(f->one.names, "bo");
     assert_string_equal(f->one.cursor, "");
@@ -209,8 +209,8 @@ static void a_full_page_is_the_last_one_if_no_player_was_set_again(void **state)
     answer(f, 2, &(struct said){ .players = of_first + 2 });
     answer(f, 3, &(struct said){ .players = of_second + 1 });
     assert_int_equal(asked(f, 4)->limit, 1);
-    answer(f, 4, &(struct said){ .players = nobody });
-    answer(f, 5, &(struct said){ .players = nobody });
+    answer(f, 4, &(struct said){ .players = no_players });
+    answer(f, 5, &(struct said){ .players = no_players });
     assert_string_equal(f->one.names, "dan eve");
     assert_string_equal(f->one.cursor, "");
 }
@@ -233,8 +233,8 @@ static void who_was_set_again_is_asked_for_later_if_no_node_says_it(void **state
 
     ask(f, 3, f->one.cursor);
     assert_true(asked(f, place)->upwards);
-    answer(f, place, &(struct said){ .players = nobody });
-    answer(f, place + 1, &(struct said){ .players = nobody });
+    answer(f, place, &(struct said){ .players = no_players });
+    answer(f, place + 1, &(struct said){ .players = no_players });
     assert_string_equal(f->one.cursor, "");
     assert_false(f->one.stale);
 }
@@ -250,7 +250,7 @@ static void a_page_ends_where_the_slowest_node_has_looked(void **state)
     ask(f, 0, f->one.cursor);
     assert_string_equal(asked(f, 2)->player_id, "bo");
     for (uint32_t i = 2; i < 6; i++)
-        answer(f, i, &(struct said){ .players = nobody });
+        answer(f, i, &(struct said){ .players = no_players });
 }
 
 static void for_what_a_node_cannot_tell_another_one_is_asked(void **state)
@@ -267,7 +267,7 @@ static void for_what_a_node_cannot_tell_another_one_is_asked(void **state)
     answer(f, 2, &(struct said){ .players = of_second, .missing = 3 });
     assert_int_equal(asked(f, 3)->n_shards, 1);
     assert_int_equal(asked(f, 3)->shards[0], 3);
-    answer(f, 3, &(struct said){ .players = nobody });
+    answer(f, 3, &(struct said){ .players = no_players });
     assert_string_equal(f->one.names, "ada bo cy dan eve");
     assert_false(f->one.stale);
 }
@@ -308,7 +308,7 @@ static void answers_that_make_no_sense_are_asked_of_others(void **state)
     assert_int_equal(f->one.ask.answers, 0);
     assert_true(f->plain.fake.call_count > 2);
     for (uint32_t i = 2; i < f->plain.fake.call_count; i++)
-        answer(f, i, &(struct said){ .players = nobody });
+        answer(f, i, &(struct said){ .players = no_players });
     assert_int_equal(f->one.ask.answers, 1);
     assert_string_equal(f->one.names, "");
 }

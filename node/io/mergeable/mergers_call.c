@@ -40,9 +40,12 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
         return ERR_FULL;
     arena_reset(&mergers->arena);
     mergers->calls++;
-    if (mergers_backup_has(request->method) && !(writes && mergers_disk_is_full(mergers))) {
+    if (mergers_backup_has(request->method)) {
         mergers_generation_follow(mergers, request->shard);
-        mergers_backup_call(mergers, request);
+        if (writes && mergers_disk_is_full(mergers))
+            mergers_refuse_unavailable(mergers, request->call, "this member's disk is full");
+        else
+            mergers_backup_call(mergers, request);
         return ERR_OK;
     }
     const char *bars = mergers_bars(mergers, request->shard, writes);
