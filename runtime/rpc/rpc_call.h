@@ -32,7 +32,6 @@ struct rpc_call {
     bool is_health;        /* grpc.health.v1, which has no method of ours. */
     bool admitted;         /* With the handlers, and counted.                      */
     bool refused_there;    /* ... who did not let it in.                           */
-    bool streams;          /* Its method answers with a stream.                    */
     bool begun;            /* The stream's head was sent.                          */
     bool packed;           /* The request's message may be compressed.             */
     bool packed_whole;     /* gRPC-Web: its body is, as a whole.                   */

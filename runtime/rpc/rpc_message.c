@@ -260,7 +260,7 @@ bool rpc_message_decode(struct rpc_call *call)
         rpc_message_fail(call, &scope.error, e);
         return false;
     }
-    if (request->form == RPC_FORM_PROTO && !call->streams)
+    if (request->form == RPC_FORM_PROTO && !call->request.streams)
         request->encoded = bytes;
     return release_body(call);
 }

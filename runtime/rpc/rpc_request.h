@@ -37,6 +37,8 @@ struct rpc_request {
     struct trace_parent trace; /* From `traceparent`; zeros without one that is valid.       */
     enum rpc_protocol protocol;
     enum rpc_form form;
+    bool streams;   /* Ends by rpc_stream_end, others by rpc_reply or rpc_fail. A method that
+                     * is_stream names does not stream under its REST path.              */
     bool cancelled; /* The caller is gone.               */
     void *user;     /* The handler's own; NULL at first. */
 };

@@ -42,7 +42,7 @@ static bool read_timeout(struct rpc_call *call)
     struct slice value = http_header_find(call->exchange, name);
     uint64_t timeout_ms = limits->deadline_default_ms;
 
-    if (call->streams && value.size == 0) {
+    if (call->request.streams && value.size == 0) {
         call->request.deadline_ms = UINT64_MAX;
         return true;
     }
@@ -53,7 +53,7 @@ static bool read_timeout(struct rpc_call *call)
                              value);
             return false;
         }
-        if (timeout_ms > limits->deadline_max_ms && !call->streams)
+        if (timeout_ms > limits->deadline_max_ms && !call->request.streams)
             timeout_ms = limits->deadline_max_ms;
     }
     if (timeout_ms == 0) {
@@ -277,11 +277,11 @@ static bool open_method(struct rpc_call *call, struct slice name)
         fail_no_method(call, name);
         return false;
     }
-    call->streams = method_streams(server, request->method);
-    if ((request->protocol == RPC_CONNECT && call->streams) ||
-        (request->protocol == RPC_CONNECT_STREAM && !call->streams)) {
-        rpc_refuse_type(call, call->streams ? "this method answers with a stream"
-                                            : "this method does not answer with a stream");
+    call->request.streams = method_streams(server, request->method);
+    if ((request->protocol == RPC_CONNECT && call->request.streams) ||
+        (request->protocol == RPC_CONNECT_STREAM && !call->request.streams)) {
+        rpc_refuse_type(call, call->request.streams ? "this method answers with a stream"
+                                                    : "this method does not answer with a stream");
         return false;
     }
     return check_version(call) && rpc_message_check_encoding(call) && enter(call);
@@ -364,7 +364,7 @@ static void on_http_writable(void *user, struct http_exchange *exchange)
     struct rpc_server *server = user;
     struct rpc_call *call = exchange->user;
 
-    CHECK(call != NULL && call->streams);
+    CHECK(call != NULL && call->request.streams);
     if (server->handlers.on_writable != NULL)
         server->handlers.on_writable(server->handlers.user, &call->request);
 }
@@ -509,7 +509,7 @@ bool rpc_stream_send(struct rpc_request *request, const ProtobufCMessage *messag
 {
     struct rpc_call *call = call_of(request);
 
-    CHECK(call->streams);
+    CHECK(call->request.streams);
     return rpc_answer_stream_send(call, message);
 }
 
@@ -517,7 +517,7 @@ void rpc_stream_end(struct rpc_request *request, const Holdfast__V1__ErrorDetail
 {
     struct rpc_call *call = call_of(request);
 
-    CHECK(call->streams);
+    CHECK(call->request.streams);
     if (detail != NULL)
         call->server->http.stats.requests_failed++;
     rpc_answer_stream_end(call, detail);

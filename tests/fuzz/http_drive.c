@@ -54,7 +54,7 @@ static bool is_stream(void *user, const struct method_info *method)
 
 static void end_any(struct drive *drive, struct rpc_request *request)
 {
-    if (is_stream(drive, request->method))
+    if (request->streams)
         end_stream(request);
     else
         end(drive, request);
@@ -73,7 +73,7 @@ static void on_request(void *user, struct rpc_request *request)
     CHECK(request->message != NULL && request->peer != NULL && request->deadline_ms > 0);
     if (drive->kept_count == DRIVE_KEPT_MAX)
         end_kept(drive);
-    if (drive->answer == DRIVE_KEEP || is_stream(drive, request->method))
+    if (drive->answer == DRIVE_KEEP || request->streams)
         drive->kept[drive->kept_count++] = request;
     else
         end(drive, request);
