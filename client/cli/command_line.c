@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "client/cli/help.h"
-#include "client/cli/options.h"
-#include "client/cli/output.h"
+#include "client/cli/console/options.h"
+#include "client/cli/console/output.h"
 #include "client/cli/verb_table.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"

@@ -2,7 +2,7 @@
 #ifndef CLIENT_CLI_COMMAND_LINE_H
 #define CLIENT_CLI_COMMAND_LINE_H
 
-#include "client/cli/arguments.h"
+#include "client/cli/console/arguments.h"
 
 /* Texts are borrowed from argv. ERR_INVALID: ret_why says what is wrong; of options it names the
  * flag and never a value, which may be a secret. */

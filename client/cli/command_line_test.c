@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "client/cli/command_line.h"
-#include "client/cli/options.h"
+#include "client/cli/console/options.h"
 #include "client/cli/verb_rows.h"
 #include "client/cli/verb_table.h"
 

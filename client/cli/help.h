@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "client/cli/arguments.h"
+#include "client/cli/console/arguments.h"
 
 /* All verbs by topic, the options that many have, and exit codes, on standard output. */
 void help_print(void);

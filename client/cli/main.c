@@ -3,7 +3,7 @@
 
 #include "client/cli/command_line.h"
 #include "client/cli/help.h"
-#include "client/cli/output.h"
+#include "client/cli/console/output.h"
 #include "client/cli/verb_rows.h"
 #include "client/cli/verb_table.h"
 

@@ -6,7 +6,7 @@
 #ifndef CLIENT_CLI_VERB_H
 #define CLIENT_CLI_VERB_H
 
-#include "client/cli/arguments.h"
+#include "client/cli/console/arguments.h"
 
 /* In the order in which --help prints them. */
 #define VERB_TOPIC_TABLE(X)                                                                        \
