@@ -214,14 +214,13 @@ static struct state *state_of_now(const struct applier *applier)
     return all ? applier->state : NULL;
 }
 
-/* What the request names is gone. If an outcome may stand under its op_id, apply looks: a
- * repetition of what was carried out gets its answer. */
+/* Then apply looks: a repetition of what was carried out gets its answer. */
 static bool may_repeat(const struct preparation *p)
 {
     struct slice unused;
     struct row_key key;
 
-    if (p->refusal->code != CODE(NOT_FOUND) || p->op.id.text.size == 0)
+    if (p->op.id.text.size == 0)
         return false;
     row_key_operation(&key, p->op.entity, &p->op.id);
     return state_find(p->applier->state, row_key_slice(&key), &unused) != STATE_ABSENT;
@@ -251,8 +250,15 @@ static err prepare_request(struct preparation *p, const struct method_info *meth
         .state = state_of_now(p->applier),
     };
     e = p->handler->check != NULL ? p->handler->check(&context, p->request) : ERR_OK;
-    if (e == ERR_OK || !may_repeat(p))
+    bool is_gone = e != ERR_OK && p->refusal->code == CODE(NOT_FOUND);
+    bool is_deferred = e == ERR_OK && context.deferred.code != 0;
+
+    if (!is_gone && !is_deferred)
         return e;
+    if (is_deferred)
+        *p->refusal = context.deferred;
+    if (!may_repeat(p))
+        return ERR_INVALID;
     *p->refusal = (struct refusal){ 0 };
     return ERR_OK;
 }
