@@ -31,8 +31,9 @@
 #define COUNTED                                                                                    \
     EDIT("1", "10", "wins", "a", "count", "\"value\":5")                                           \
     EDITED("1", "20", "ok")                                                                        \
-    EDIT("2", "30", "wins", "a", "count", "\"value\":7") EDITED("2", "40", "unknown")              \
-        EDIT("3", "50", "wins", "b", "count", "\"value\":9") EDITED("3", "60", "refused")
+    EDIT("2", "30", "wins", "a", "count", "\"value\":7")                                           \
+    EDITED("2", "40", "unknown")                                                                   \
+    EDIT("3", "50", "wins", "b", "count", "\"value\":9") EDITED("3", "60", "refused")
 
 static void judged(const char *text, char *ret_found, size_t size)
 {
