@@ -6,7 +6,7 @@ import json
 import shutil
 import unittest
 
-from backup_test import Backups, holdfast
+from backup_test import SHARDS, Backups, holdfast
 from client import RpcError, uuid7
 from cluster import wait_for
 from definitions_backup_test import make_old
@@ -104,6 +104,7 @@ class ReturnTest(DocumentsBackup):
         self.cluster.nodes[2].start()
         self.after_the_backup(client)
         other = self.new_cluster()
+        self.applies_as(other, client)
         other.nodes[2].kill()
         wait_for("two to serve", other.all_serving, 90)
         self.done("restore", self.dir, cluster=other)
@@ -111,6 +112,12 @@ class ReturnTest(DocumentsBackup):
         self.assertEqual(self.presence(other.client), was_there)
         other.nodes[2].start()
         self.life_goes_on(other, op_id, context)
+
+    def applies_as(self, cluster, client):
+        """A shard's apply version rises while all of its members are there."""
+        def versions(asked):
+            return {asked.call("BackupService/GetBackupState", {"shard": shard})["applyVersion"] for shard in range(SHARDS)}
+        wait_for("the apply version", lambda: versions(cluster.client) == versions(client))
 
     def after_the_backup(self, client):
         """A second backup has what has changed and no more, and the first stays what it was."""
