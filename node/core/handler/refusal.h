@@ -34,9 +34,9 @@ void refusal_tell_field(struct apply_context *context, const char *field);
 void refusal_tell_own(struct apply_context *context, const char *field);
 /*
  * Before the log: what context->refusal says (`e` is not ERR_OK) rests on what is declared or open
- * now, and apply says it again. It holds unless an outcome may stand under the op_id: a repetition
- * gets the answer of then. ERR_OK: the check goes on, since apply relies on the rest of it; the
- * first refusal that was deferred stands. In a shard of an earlier apply version: `e`.
+ * now, and apply says it again. It holds unless the request repeats one whose outcome is in memory:
+ * then it gets the answer of then. ERR_OK: the check goes on, since apply relies on the rest of
+ * it; the first refusal that was deferred stands. In a shard of an earlier apply version: `e`.
  */
 #define DEFER_APPLY_VERSION 10u
 NODISCARD err refusal_defer(struct check_context *context, err e);

@@ -110,8 +110,7 @@ struct bank {
     uint32_t op_count, named;
     struct bank_cause causes[BANK_CAUSES];
     uint32_t cause_count;
-    bool fault;      /* The request is wrong by itself: it never reaches the log. */
-    bool undeclared; /* ... but for a currency that it names: an outcome may stand under its id. */
+    bool fault; /* The request is wrong by itself: it never reaches the log. */
 };
 
 /* ---- bank.c: the rules ---- */

@@ -99,12 +99,10 @@ static Holdfast__V1__CurrencyAmount **amounts_of(struct bank *b, uint32_t player
         list[i]->currency = text_lend(bank_names[currency]);
         list[i]->amount = amount_of(b, player, currency);
     }
-    if (fault(b)) {
+    if (fault(b))
         list[0]->currency = text_lend(bank_names[BANK_CURRENCIES]);
-        b->undeclared = true;
-    } else if (*count > 1 && fault(b)) {
+    else if (*count > 1 && fault(b))
         list[*count - 1]->currency = list[0]->currency;
-    }
     return list;
 }
 
@@ -503,13 +501,10 @@ static void check_funds(struct bank *b)
 static void refused(struct bank *b, struct bank_op *op)
 {
     if (b->fault) {
-        PROMISE(b->sim, !b->f.recorded || b->undeclared, "%s is wrong by itself and logged",
+        PROMISE(b->sim, !b->f.recorded, "%s is wrong by itself and logged",
                 method_find(op->method)->name);
-        PROMISE(b->sim,
-                b->f.error->code == CODE(INVALID_ARGUMENT) ||
-                    (b->undeclared && b->f.recorded), /* Apply may find another reason first. */
-                "%s: %d, %s", method_find(op->method)->name, (int)b->f.error->code,
-                b->f.error->message);
+        PROMISE(b->sim, b->f.error->code == CODE(INVALID_ARGUMENT), "%s: %d, %s",
+                method_find(op->method)->name, (int)b->f.error->code, b->f.error->message);
         b->sim->counts.bank_faults++;
         return;
     }
@@ -555,7 +550,7 @@ static void ask(struct bank *b, const struct asking *asking)
     *op = (struct bank_op){ .method = asking->method, .attempt = 1 };
     op->player = (uint32_t)rsim_between(b->sim, 0, BANK_PLAYERS - 1);
     op->request = fresh(b, op->method);
-    b->fault = b->undeclared = false;
+    b->fault = false;
     fill_envelope(b, op, asking->system);
     asking->ask(b, op);
     b->cause_count = 0;
