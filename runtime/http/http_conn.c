@@ -65,6 +65,7 @@ void http_conn_close(struct http_conn *conn)
     }
     conn->state = CONN_CLOSED;
     turnstile_leave(conn->server->turnstile, &conn->place);
+    loop_timer_stop(&conn->rest);
     while (conn->first != NULL)
         http_exchange_cancel(conn->first);
     if (conn->protocol != NULL && conn->protocol->stop != NULL)
@@ -423,17 +424,6 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
                              conn->proved ? HTTP_READ_BYTES : STRANGER_READ_BYTES);
 }
 
-/* Few bytes of a stranger may be many heads once they are unpacked: others have their turn before
- * the next ones. */
-static void yield_turn(struct http_conn *conn, size_t size)
-{
-    if (conn->proved || size < STRANGER_READ_BYTES || conn->state == CONN_CLOSED || !conn->reading)
-        return;
-    uv_read_stop((uv_stream_t *)&conn->tcp);
-    conn->reading = false;
-    http_conn_mark_dirty(conn); /* Reads on when this round's answers leave. */
-}
-
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
 {
     struct http_conn *conn = stream->data;
@@ -458,13 +448,15 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
     conn->receiving = false;
     if (conn->doomed)
         http_conn_close(conn);
-    else
-        yield_turn(conn, data.size);
+    else if (data.size == bytes->len) /* libuv would read on at once, up to 32 times. */
+        http_conn_rest(conn, 0);
 }
 
 /* Input is held back while too many requests or answers wait. */
 static bool is_full(const struct http_conn *conn)
 {
+    if (conn->resting)
+        return true;
     if (conn->state == CONN_OPEN)
         return conn->protocol->is_full(conn);
     return http_waiting_of(conn) > conn->server->config.limits.output_bytes_max;
@@ -494,6 +486,33 @@ void http_conn_resume(struct http_conn *conn)
         http_conn_close(conn);
 }
 
+static void on_rested(void *user)
+{
+    struct http_conn *conn = user;
+
+    conn->resting = false;
+    http_conn_resume(conn);
+}
+
+void http_conn_rest(struct http_conn *conn, uint32_t rest_ms)
+{
+    if (conn->state > CONN_OPEN || (conn->resting && rest_ms == 0))
+        return;
+    conn->resting = true;
+    loop_timer_start(&conn->rest, rest_ms);
+    if (conn->reading)
+        uv_read_stop((uv_stream_t *)&conn->tcp);
+    conn->reading = false;
+}
+
+void http_exchange_full(const struct http_exchange *exchange, uint32_t retry_after_ms)
+{
+    bool is_long = retry_after_ms > HTTP_FULL_REST_MS_MAX;
+
+    if (exchange->conn != NULL && !http_is_h2(exchange))
+        http_conn_rest(exchange->conn, is_long ? HTTP_FULL_REST_MS_MAX : retry_after_ms);
+}
+
 /* ---- accepting, time ---- */
 
 static struct http_conn *conn_new(struct http_server *server)
@@ -504,6 +523,7 @@ static struct http_conn *conn_new(struct http_server *server)
     conn->server = server;
     conn->tcp.data = conn;
     conn->write.data = conn;
+    loop_timer_init(&conn->rest, server->config.loop, on_rested, conn);
     conn->since_ms = http_now_ms(server);
     conn->next = server->conns;
     if (conn->next != NULL)
