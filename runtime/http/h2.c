@@ -16,9 +16,9 @@
 #define RESET_BURST       20u   /* Times stream_resets_per_s, as h2_flood has it. */
 #define LATE_MS           3000u /* For the rest of a request that was answered by its head. */
 #define ANSWER_FIELDS_MAX 24u
-#define PIECE_BYTES       2048u /* Parsed before the requests of a turn are counted again. */
-#define BOMB_FACTOR       8u  /* Times header_bytes_max: such a block was not made by mistake. */
-#define HEADER_OVERHEAD   32u /* RFC 9113 section 10.5.1 counts so much for each. */
+#define PIECE_BYTES       1024u /* Parsed before the requests of a turn are counted again. */
+#define BOMB_FACTOR       8u    /* Times header_bytes_max: such a block was not made by mistake. */
+#define HEADER_OVERHEAD   32u   /* RFC 9113 section 10.5.1 counts so much for each. */
 
 /* ---- floods ---- */
 

@@ -246,8 +246,13 @@ void http_conn_flush(struct http_conn *conn)
     if (conn->state == CONN_CLOSED)
         return;
     http_waiting_count(conn);
-    if (close_slow_reader(conn) || conn->writing)
+    if (close_slow_reader(conn))
         return;
+    if (conn->writing) {
+        if (conn->proved) /* Others are not read before they have read. */
+            http_conn_resume(conn);
+        return;
+    }
     wake_streams(conn);
     if (conn->close_soon && !conn->writing && http_waiting_of(conn) == 0) {
         linger(conn);
@@ -424,6 +429,20 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
                              conn->proved ? HTTP_READ_BYTES : STRANGER_READ_BYTES);
 }
 
+static void take_in(struct http_conn *conn, struct slice bytes)
+{
+    conn->receiving = true;
+    if (conn->greeting)
+        greet(conn, bytes);
+    else if (conn->tls != NULL)
+        receive_tls(conn, bytes);
+    else
+        receive_plain(conn, bytes);
+    conn->receiving = false;
+    if (conn->doomed)
+        http_conn_close(conn);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
 {
     struct http_conn *conn = stream->data;
@@ -435,28 +454,15 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
         return;
     }
     conn->server->stats.bytes_received += (uint64_t)size;
-    if (conn->state == CONN_LINGER || conn->turned_away)
-        return;
-    struct slice data = { (const uint8_t *)bytes->base, (size_t)size };
-    conn->receiving = true;
-    if (conn->greeting)
-        greet(conn, data);
-    else if (conn->tls != NULL)
-        receive_tls(conn, data);
-    else
-        receive_plain(conn, data);
-    conn->receiving = false;
-    if (conn->doomed)
-        http_conn_close(conn);
-    else if (data.size == bytes->len) /* libuv would read on at once, up to 32 times. */
+    if (conn->state != CONN_LINGER && !conn->turned_away)
+        take_in(conn, (struct slice){ (const uint8_t *)bytes->base, (size_t)size });
+    if ((size_t)size == bytes->len) /* libuv would read on at once, up to 32 times. */
         http_conn_rest(conn, 0);
 }
 
 /* Input is held back while too many requests or answers wait. */
 static bool is_full(const struct http_conn *conn)
 {
-    if (conn->resting)
-        return true;
     if (conn->state == CONN_OPEN)
         return conn->protocol->is_full(conn);
     return http_waiting_of(conn) > conn->server->config.limits.output_bytes_max;
@@ -464,7 +470,7 @@ static bool is_full(const struct http_conn *conn)
 
 void http_conn_resume(struct http_conn *conn)
 {
-    if (conn->state != CONN_LINGER && is_full(conn)) {
+    if (conn->resting || (conn->state != CONN_LINGER && is_full(conn))) {
         if (conn->reading)
             uv_read_stop((uv_stream_t *)&conn->tcp);
         conn->reading = false;
@@ -491,12 +497,15 @@ static void on_rested(void *user)
     struct http_conn *conn = user;
 
     conn->resting = false;
-    http_conn_resume(conn);
+    if (conn->state == CONN_LINGER)
+        http_conn_resume(conn);
+    else
+        http_conn_mark_dirty(conn); /* Reads on when this round's answers leave. */
 }
 
 void http_conn_rest(struct http_conn *conn, uint32_t rest_ms)
 {
-    if (conn->state > CONN_OPEN || (conn->resting && rest_ms == 0))
+    if (conn->state == CONN_CLOSED || (conn->resting && rest_ms == 0))
         return;
     conn->resting = true;
     loop_timer_start(&conn->rest, rest_ms);
