@@ -15,6 +15,7 @@
 #define KEEPALIVE_S         60u      /* Until TCP asks whether a silent client is still there. */
 #define EVICT_IDLE_MS_MIN   1000u    /* None is closed sooner to make room. */
 #define STRANGER_READ_BYTES 8192u
+#define TURN_READS          4u /* Of HTTP_READ_BYTES, before others have their turn. */
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #define H2_PREFACE_SIZE (sizeof h2_preface - 1)
@@ -456,8 +457,12 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
     conn->server->stats.bytes_received += (uint64_t)size;
     if (conn->state != CONN_LINGER && !conn->turned_away)
         take_in(conn, (struct slice){ (const uint8_t *)bytes->base, (size_t)size });
-    if ((size_t)size == bytes->len) /* libuv would read on at once, up to 32 times. */
-        http_conn_rest(conn, 0);
+    /* libuv reads on at once while its buffer is filled, up to 32 times. */
+    conn->full_reads = (size_t)size == bytes->len ? conn->full_reads + 1 : 0;
+    if (conn->full_reads < (conn->proved ? TURN_READS : 1))
+        return;
+    conn->full_reads = 0;
+    http_conn_rest(conn, 0);
 }
 
 /* Input is held back while too many requests or answers wait. */

@@ -101,6 +101,7 @@ struct http_conn {
     size_t exchange_count;
 
     struct loop_timer rest; /* Runs while `resting`.                                    */
+    uint32_t full_reads;    /* One after the other.                                      */
     uint64_t since_ms;      /* Of the last progress: accept, a request, an answer, a write. */
     uint64_t head_since_ms; /* HTTP/1.1: first byte of a head that is not whole; 0: none.   */
     bool dirty;
