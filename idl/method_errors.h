@@ -365,15 +365,26 @@
 #define ERRORS_LIST_DOCUMENTS(X) OF_READER(X) OF_DOCUMENTS(X)
 
 /* ---- presence ---- */
+#define OF_PLAYER_ERASED(X) \
+    X(QUARANTINED, OPEN, "the player is erased, and the purge is not over", "nothing was done: after the purge the same applies; before it, an erasure can be undone")
 #define ERRORS_SET_PRESENCE(X) \
-    OF_MEMBER_WRITER(X) \
+    OF_MEMBER_WRITER(X) OF_PLAYER_ERASED(X) \
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "") \
     X(CAPACITY_FULL, OPEN, "the player would have too many connections, or the shard too many documents", "clear a connection, or make room; then send the same again")
-#define ERRORS_CLEAR_PRESENCE(X) OF_MEMBER_WRITER(X)
+#define ERRORS_CLEAR_PRESENCE(X) OF_MEMBER_WRITER(X) OF_PLAYER_ERASED(X)
 #define ERRORS_GET_PRESENCE(X) OF_READER(X)
 #define ERRORS_BATCH_GET_PRESENCE(X) OF_READER(X)
 #define ERRORS_BATCH_SET_PRESENCE(X) OF_MEMBER_WRITER(X)
 #define ERRORS_LIST_ONLINE(X) OF_READER(X)
+
+/* ---- users ---- */
+#define ERRORS_UPSERT_USER(X) \
+    OF_MEMBER_WRITER(X) OF_PLAYER_ERASED(X) \
+    X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "") \
+    X(CAPACITY_FULL, OPEN, "the user would be too large or have too many connections, or the shard too many documents", "remove or disconnect something, or make room; then send the same again")
+#define ERRORS_GET_USER(X) OF_READER(X)
+#define ERRORS_BATCH_UPSERT_USERS(X) OF_MEMBER_WRITER(X)
+#define ERRORS_BATCH_GET_USERS(X) OF_READER(X)
 
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)

@@ -135,6 +135,7 @@ static void players_call_what_is_about_their_own_data_alone(void **state)
         METHOD_LIST_PLAYER_COUNTERS,
         METHOD_BATCH_GET_PLAYER_COUNTERS,
         METHOD_EXPORT_PLAYER,
+        METHOD_GET_USER,
     };
     size_t count, open = 0;
     const struct method_info *all = method_all(&count);
@@ -148,7 +149,10 @@ static void players_call_what_is_about_their_own_data_alone(void **state)
             is_known = is_known || known[j] == all[i].id;
         assert_true(is_known);
         bool writes = all[i].id == METHOD_FAVORITE || all[i].id == METHOD_UNFAVORITE;
-        assert_int_equal(all[i].route, writes ? METHOD_MUTATION : METHOD_READ);
+        bool beside = all[i].id == METHOD_GET_USER;
+        assert_int_equal(all[i].route, writes   ? METHOD_MUTATION
+                                       : beside ? METHOD_MEMBER_READ
+                                                : METHOD_READ);
         assert_int_equal((all[i].traits & METHOD_SHARES_OUTCOMES) != 0, writes);
         assert_false(all[i].internal);
         assert_string_equal(method_player_field(&all[i]), "player_id");

@@ -657,6 +657,16 @@ class Errors(ClusterTest):
             self.gives(None if number < 16 else "CAPACITY_FULL", service + "SetPresence", one | {
                 "opId": uuid7(), "connection": f"c{number}"})
 
+    def test_d_users(self):
+        service, one = "UserService/", {"playerId": self.player + "-user", "ttlMs": 600000}
+        gone = self.client.register("gone-too")
+        self.client.call("SessionService/UnregisterServer", {"incarnation": gone})
+        wait_for("the nodes to know that it is gone", lambda: self.outcome(service + "UpsertUser", {
+            "playerId": self.player, "opId": uuid7(), "connection": "game", "incarnation": gone}) == "SERVER_EXPIRED")
+        for number in range(17):
+            self.gives(None if number < 16 else "CAPACITY_FULL", service + "UpsertUser", one | {
+                "opId": uuid7(), "connection": f"c{number}"})
+
     def test_d_consumers(self):
         service, op_id = "EventService/", uuid7()
 
@@ -760,6 +770,7 @@ class Errors(ClusterTest):
                    "DocumentService/UpdateDocument": self.document(merge={"a": 1})}
         connection = {"playerId": self.player, "opId": uuid7(), "connection": "c"}
         writes |= {"PresenceService/SetPresence": connection | {"ttlMs": 5000}, "PresenceService/ClearPresence": connection}
+        writes["UserService/UpsertUser"] = connection | {"ttlMs": 5000}
         for method, route in ROUTES.items():
             if route == "SHARD_WRITE" and method in api.PROMISED:
                 named, shown = method.endswith("Consumer"), method.endswith("TargetMetadata")

@@ -314,6 +314,20 @@ class Rest(ClusterTest):
         self.good("ClearPresence_2", player, headers={"idempotency-key": uuid7()})
         self.assertNotIn("presence", self.good("GetPresence", player))
 
+    def test_1_users(self):
+        user = {"player_id": "a/b user"}
+        made = self.good("UpsertUser", user, {
+            "displayName": "Ada", "settings": {"music": 0}, "connection": "web", "ttlMs": 600000},
+            headers={"idempotency-key": uuid7()})
+        self.assertEqual((made["user"]["displayName"], made["user"]["settings"]), ("Ada", {"music": 0}))
+        found = self.good("GetUser", user, query={"context": made["written"]["context"]})["user"]
+        self.assertEqual(found, made["user"])
+        both = self.good("BatchUpsertUsers", None, {
+            "opId": uuid7(), "requests": [{"playerId": "a/b user", "displayName": "Ada L"}, {"playerId": "", "displayName": "x"}]})
+        self.assertEqual((both["failed"], both["results"][0]["response"]["user"]["displayName"]), (1, "Ada L"))
+        read = self.good("BatchGetUsers", None, {"requests": [{"playerId": "a/b user"}]})
+        self.assertEqual(read["results"][0]["response"]["user"]["displayName"], "Ada L")
+
     def test_1_counters(self):
         ada, plays = self.player(), {"counter": "plays"}
         wait_for("plays to be in force", lambda: self.route("PutDefinition", {"kind": "counter", "name": "plays"}, {
