@@ -385,6 +385,19 @@
 #define ERRORS_GET_USER(X) OF_READER(X)
 #define ERRORS_BATCH_UPSERT_USERS(X) OF_MEMBER_WRITER(X)
 #define ERRORS_BATCH_GET_USERS(X) OF_READER(X)
+#define OF_NAME(X) \
+    OF_HOLDER(X) \
+    X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided", "") \
+    X(CAPACITY_FULL, FINAL, "the player would have too many sections", "make room; raise `attempt` to ask again")
+#define ERRORS_CLAIM_NAME(X) \
+    OF_NAME(X) \
+    X(VERSION_CONFLICT, FINAL, "another player has the name, or this one has one already: `field` says which", "choose another name, or release the old one, under a new op_id")
+#define ERRORS_RELEASE_NAME(X) \
+    OF_NAME(X) \
+    X(VERSION_CONFLICT, FINAL, "the name is not this player's under `number`", "FindByName; release it under the number of then, if it is still the player's")
+#define ERRORS_FIND_BY_NAME(X) \
+    OF_PLAYER_READ(X) OF_FRESH(X) \
+    X(TXN_CONFLICT, OPEN, "a claim or a release of the name is not decided yet", "")
 
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)

@@ -287,8 +287,8 @@ static bool is_told_read(enum method_id id)
 /* Of a router's own method only its name tells. */
 static bool is_named_read(const char *name)
 {
-    static const char *const verbs[] = { "Get",   "List", "Read", "Trace",    "Check",
-                                         "Watch", "Diff", "Poll", "Subscribe" };
+    static const char *const verbs[] = { "Get",   "List", "Read", "Trace",     "Check",
+                                         "Watch", "Diff", "Poll", "Subscribe", "Find" };
 
     name = strchr(name, '/') + 1;
     if (strncmp(name, "Batch", 5) == 0)

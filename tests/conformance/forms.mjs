@@ -50,6 +50,7 @@ const OF_THE_MOMENT = {
   UpsertUser: ["context", "replicas", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
   BatchUpsertUsers: ["context", "replicas", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
   GetUser: ["context", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
+  FindByName: ["claimedAtMs"],
   BatchGetUsers: ["context", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
 };
 

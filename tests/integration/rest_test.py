@@ -327,6 +327,12 @@ class Rest(ClusterTest):
         self.assertEqual((both["failed"], both["results"][0]["response"]["user"]["displayName"]), (1, "Ada L"))
         read = self.good("BatchGetUsers", None, {"requests": [{"playerId": "a/b user"}]})
         self.assertEqual(read["results"][0]["response"]["user"]["displayName"], "Ada L")
+        name = {"name": "Ada é", "tag": "7"}
+        self.good("ClaimName", user, name, headers={"idempotency-key": uuid7(), "holdfast-authority": "unheld"})
+        found = self.good("FindByName", {}, query=name)
+        self.assertEqual((found["playerId"], found["name"], found["number"]), ("a/b user", "Ada é", 1))
+        self.good("ReleaseName", user, name | {"number": 1}, headers={"idempotency-key": uuid7(), "holdfast-authority": "unheld"})
+        self.assertNotIn("playerId", self.good("FindByName", {}, query=name))
 
     def test_1_counters(self):
         ada, plays = self.player(), {"counter": "plays"}
@@ -494,7 +500,8 @@ class Rest(ClusterTest):
             with self.subTest(raw=raw):
                 self.bad(400, "player_id", self.ask("GET", f"/v1/players/{raw}/items"))
         plain, twice = self.player(1), "a%252Fb"
-        self.assertEqual(self.ask("GET", f"/v1/users/{encoded(plain)}")[2]["profile"]["playerId"], plain)
+        self.assertEqual(self.ask("GET", f"/v1/players/{encoded(plain)}")[2]["profile"]["playerId"], plain)
+        self.assertEqual(self.ask("GET", f"/v1/users/{encoded(plain)}/balances")[0], 200)
         self.assertEqual(self.ask("GET", f"/v1/players/{twice}")[2]["profile"]["playerId"], "a%2Fb")
 
     def test_bodies(self):

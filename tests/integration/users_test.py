@@ -1,6 +1,6 @@
 """
 Users over real processes, each on a network of its own: one call at login, both sides of a cut write, nothing that was
-acknowledged is lost by a node that is killed, and after it all are equal. Then a name that many players claim at once.
+acknowledged is lost by a node that is killed, and after it all are equal. Then a name that many players claim at once, while owners are killed.
 """
 
 import threading
@@ -27,7 +27,14 @@ class UsersTest(ClusterTest):
         self.cluster.wire.heal()
 
     def settle(self, method, request, client=None):
-        return (client or self.client).settle(f"UserService/{method}", request)
+        """Until the outcome is known; what another claim of the name holds up is sent again, as the page says."""
+        while True:
+            try:
+                return (client or self.client).settle(f"UserService/{method}", request)
+            except RpcError as error:
+                if error.code != "TXN_CONFLICT":
+                    raise
+                time.sleep(0.02)
 
     def upsert(self, player, client=None, **fields):
         return self.settle("UpsertUser", {"playerId": player, "opId": uuid7()} | fields, client)
@@ -124,35 +131,72 @@ class UsersTest(ClusterTest):
         wait_for("all that was acknowledged to be read", lambda: [
             user and user["settings"] for user in self.read(players)] == [kept[each] for each in players], 60)
 
-    # Names that one player has (docs/users.md): a transaction of a name and a player.
+    # Names: exactly one of those who claim one has it.
 
     def claim(self, player, name, op_id):
-        entity = f"name:{name}"
-        return self.client.settle("TransactionService/ExecuteTransaction", {
-            "playerId": player, "opId": op_id, "authority": "unheld", "reason": "name",
-            "others": [{"playerId": entity, "authority": "unheld"}],
-            "checks": [{"playerId": entity, "section": {"name": "holder", "version": 0}},
-                       {"playerId": player, "section": {"name": "name", "version": 0}}],
-            "changes": [{"patch": {"playerId": entity, "edit": {
-                "name": "holder", "schemaVersion": 1, "replace": {"playerId": player}}}},
-                {"patch": {"playerId": player, "edit": {
-                    "name": "name", "schemaVersion": 1, "replace": {"name": name}}}}]})
+        return self.settle("ClaimName", {
+            "playerId": player, "opId": op_id, "authority": "unheld", "name": name, "tag": self.tag})
+
+    def release(self, player, name, number, op_id=None):
+        return self.settle("ReleaseName", {
+            "playerId": player, "opId": op_id or uuid7(), "authority": "unheld", "name": name, "tag": self.tag, "number": number})
+
+    def find(self, name):
+        """Who has it, and the number of the binding."""
+        found = self.settle("FindByName", {"name": name, "tag": self.tag})
+        return found.get("playerId"), found.get("number")
 
     def section(self, player, name):
         found = self.client.settle("ProfileService/GetProfile", {"playerId": player, "include": [f"sections.{name}"]})
         return found["profile"].get("sections", {}).get(name, {}).get("json")
 
+    def refused(self, field, call, *arguments):
+        with self.assertRaises(RpcError) as caught:
+            call(*arguments)
+        self.assertEqual((caught.exception.code, caught.exception.detail["field"]), ("VERSION_CONFLICT", field))
+
+    def test_a_name_has_one_holder_and_is_released_by_its_number_alone(self):
+        ann, bob = self.names(2, "n")
+        self.claim(ann, "Aurora", "claim:1")
+        self.assertEqual(self.find("aUrOrA"), (ann, 1))
+        self.assertTrue(self.claim(ann, "Aurora", "claim:1")["write"]["duplicate"])
+        self.refused("name", self.claim, bob, "AURORA", "claim:1")
+        self.refused("player_id", self.claim, ann, "Borealis", "claim:2")
+        self.refused("number", self.release, bob, "Aurora", 1)  # Another one's.
+        self.refused("number", self.release, ann, "Aurora", 2)
+        self.assertEqual(self.find("Aurora"), (ann, 1))
+        self.release(ann, "Aurora", 1, "claim:3")
+        self.assertEqual(self.find("Aurora"), (None, None))
+        self.claim(bob, "Aurora", "claim:2")
+        _, number = self.find("Aurora")
+        self.assertEqual(self.find("Aurora"), (bob, number))
+        self.assertTrue(self.release(ann, "Aurora", 1, "claim:3")["write"]["duplicate"])  # Comes late, and again.
+        self.refused("number", self.release, ann, "Aurora", 1, "claim:4")
+        self.refused("number", self.release, ann, "Aurora", number)
+        self.assertEqual(self.find("Aurora"), (bob, number))
+        self.claim(ann, "Borealis", "claim:5")
+        self.release(bob, "Aurora", number)
+        self.release(ann, "Borealis", self.find("Borealis")[1])
+        self.claim(ann, "Aurora", "claim:6")  # Made again under a greater number, which both sections have.
+        self.assertGreater(self.find("Aurora")[1], number)
+        self.release(ann, "Aurora", self.find("Aurora")[1])
+        for method, request in (("ProfileService/UpdateProfile", {"edits": {"holder": {"schemaVersion": 1, "replace": {}}}}),
+                                ("LedgerService/Grant", {"currencies": {"gold": 5}, "reason": "x"})):
+            with self.assertRaises(RpcError) as caught:
+                self.client.call(method, {"playerId": f"user-name:aurora#{self.tag}", "opId": uuid7(), "authority": "unheld"} | request)
+            self.assertEqual(caught.exception.detail["field"], "player_id")
+
     def test_of_many_who_claim_a_name_one_has_it_though_owners_are_killed(self):
         for turn in range(3):
-            players, name = self.names(CLAIMANTS, f"c{turn}"), f"aurora{turn}#{self.tag}"
+            players, name = self.names(CLAIMANTS, f"c{turn}"), f"aurora{turn}"
             won, lost = [], []
 
-            def run(player):
+            def run(player, name=name, won=won, lost=lost):
                 try:
                     self.claim(player, name, "claim:name")
                     won.append(player)
                 except RpcError as error:
-                    lost.append((player, error.code))
+                    lost.append((error.code, error.detail["field"]))
             threads = [threading.Thread(target=run, args=(each,)) for each in players]
             for thread in threads:
                 thread.start()
@@ -161,10 +205,11 @@ class UsersTest(ClusterTest):
             victim.start()
             for thread in threads:
                 thread.join()
-            self.assertEqual([len(won), [code for _, code in lost]], [1, ["VERSION_CONFLICT"] * (CLAIMANTS - 1)])
-            self.assertEqual(self.section(f"name:{name}", "holder"), {"playerId": won[0]})
+            self.assertEqual((len(won), lost), (1, [("VERSION_CONFLICT", "name")] * (CLAIMANTS - 1)))
+            self.assertEqual(self.find(name), (won[0], 1))
             for player in players:
-                self.assertEqual(self.section(player, "name"), {"name": name} if player in won else None)
+                self.assertEqual(self.section(player, "user_name"),
+                                 {"name": name, "tag": self.tag} if player in won else None)
             self.assertTrue(self.claim(won[0], name, "claim:name")["write"].get("duplicate"))  # Told again.
 
 

@@ -49,6 +49,13 @@ static const struct command_option option_disconnect = {
     .meaning = "connections that are taken away, with commas between",
 };
 
+static const struct command_option option_authority = {
+    .flag = "authority",
+    .value = "TEXT",
+    .initial = "unheld",
+    .meaning = "session:TOKEN of the server that holds the player",
+};
+
 static const struct {
     const struct command_option *option;
     const char *field;
@@ -165,6 +172,81 @@ static int upsert(const struct arguments *arguments)
     return target_change_call(arguments, "UserService/UpsertUser", request, written_columns);
 }
 
+/* ---- names ---- */
+
+static const struct column version_columns[] = {
+    { .title = "VERSION", .path = "write.version" },
+    { .title = "DUPLICATE", .path = "write.duplicate" },
+    { .title = NULL },
+};
+static const struct column found_columns[] = {
+    { .title = "PLAYER", .path = "playerId" },
+    { .title = "NAME", .path = "name" },
+    { .title = "TAG", .path = "tag" },
+    { .title = "NUMBER", .path = "number" },
+    { .title = "CLAIMED AT MS", .path = "claimedAtMs" },
+    { .title = NULL },
+};
+
+/* NAME#TAG, by its last #; the router says what is wrong with either. */
+static void put_name(json_t *request, const char *text)
+{
+    const char *tag = strrchr(text, '#');
+    size_t size = tag != NULL ? (size_t)(tag - text) : strlen(text);
+
+    json_object_set_new(request, "name", json_stringn(text, size));
+    json_object_set_new(request, "tag", json_string(tag != NULL ? tag + 1 : ""));
+}
+
+static json_t *naming(const struct arguments *arguments)
+{
+    json_t *request = json_pack("{s:s,s:s}", "playerId", arguments->words[0], "authority",
+                                option_text(arguments, &option_authority));
+
+    put_name(request, arguments->words[1]);
+    return request;
+}
+
+static int claim(const struct arguments *arguments)
+{
+    return target_change_call(arguments, "UserService/ClaimName", naming(arguments),
+                              version_columns);
+}
+
+static int release(const struct arguments *arguments)
+{
+    json_t *request = naming(arguments);
+
+    json_object_set_new(request, "number", json_string(arguments->words[2]));
+    return target_change_call(arguments, "UserService/ReleaseName", request, version_columns);
+}
+
+/* The exit code is 1 where no player has the name. */
+static int find(const struct arguments *arguments)
+{
+    json_t *request = json_object();
+    int code;
+
+    put_name(request, arguments->words[0]);
+    json_t *answer = call_json(arguments, "UserService/FindByName", request, &code);
+
+    if (answer == NULL)
+        return code;
+    json_t *rows = json_array();
+
+    if (answer_text(answer, "playerId")[0] != 0)
+        json_array_append(rows, answer);
+    else
+        code = 1;
+    if (wants_json(arguments))
+        print_json(answer);
+    else
+        print_table(NULL, rows, found_columns);
+    json_decref(rows);
+    json_decref(answer);
+    return code;
+}
+
 const struct verb verb_user[] = {
     {
         .words = "user get",
@@ -184,6 +266,32 @@ const struct verb verb_user[] = {
                          &option_status, &option_ttl_ms, &option_incarnation, &option_disconnect,
                          &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = upsert,
+    },
+    {
+        .words = "user claim",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "PLAYER NAME#TAG",
+        .summary = "give a player a name that no other has",
+        .options =
+            VERB_OPTIONS(&option_authority, &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = claim,
+    },
+    {
+        .words = "user release",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "PLAYER NAME#TAG NUMBER",
+        .summary = "take a player's name away, by the number of its binding",
+        .options =
+            VERB_OPTIONS(&option_authority, &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = release,
+    },
+    {
+        .words = "user find",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "NAME#TAG",
+        .summary = "who has a name",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = find,
     },
     { .words = NULL },
 };
