@@ -387,10 +387,10 @@
 #define ERRORS_BATCH_GET_USERS(X) OF_READER(X)
 #define OF_NAME(X) \
     OF_HOLDER(X) \
-    X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided", "") \
-    X(CAPACITY_FULL, FINAL, "the player would have too many sections", "make room; raise `attempt` to ask again")
+    X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided", "")
 #define ERRORS_CLAIM_NAME(X) \
     OF_NAME(X) \
+    X(CAPACITY_FULL, FINAL, "the player would have too many sections", "make room; raise `attempt` to ask again") \
     X(VERSION_CONFLICT, FINAL, "another player has the name, or this one has one already: `field` says which", "choose another name, or release the old one, under a new op_id")
 #define ERRORS_RELEASE_NAME(X) \
     OF_NAME(X) \

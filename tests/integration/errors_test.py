@@ -62,6 +62,7 @@ UNIT_OF_METHOD = {
        for method in ("Favorite", "Unfavorite")},
     ("CounterService/AddToCounter", "NOT_FOUND", True): (
         "node/rpc/counter_add_to_counter_test.c", "a_counter_that_is_deleted_meanwhile_refuses_at_apply"),
+    ("UserService/FindByName", "TXN_CONFLICT", False): ("node/rpc/shard_settled_test.c", "TXN_CONFLICT"),
     ("AdminService/RebuildCounts", "VERSION_CONFLICT", False): (
         "node/rpc/admin_rebuild_counts_test.c", "ERROR(VERSION_CONFLICT)"),
     ("AdminService/RebuildCounts", "NOT_FOUND", False): ("node/rpc/admin_rebuild_counts_test.c", "ERROR(NOT_FOUND)"),
@@ -521,6 +522,13 @@ class Errors(ClusterTest):
                     "TransactionService/ExecuteTransaction", player, authority=authority,
                     changes=[{"patch": {"playerId": player, "edit": edit}}]))
 
+    def test_d_names(self):
+        """Of 64 sections none may be added."""
+        for number in (0, 32):
+            self.client.call("ProfileService/UpdateProfile", self.write("ProfileService/UpdateProfile", "crowded", edits=[
+                {"name": f"s{number + each}", "schemaVersion": 1, "replace": {}} for each in range(32)]))
+        self.gives("CAPACITY_FULL", "UserService/ClaimName", self.write("UserService/ClaimName", "crowded"))
+
     def test_d_facts(self):
         """As the first answer told them, so a duplicate and the stored outcome do."""
         player, spend = "counted", self.write("LedgerService/Spend", "counted", currencies=gold(7))
@@ -557,8 +565,11 @@ class Errors(ClusterTest):
         shard, dot = parse(self.client.grant("probe", 1)["write"]["asOf"])
         read = {"atLeast": token(shard, dot | {"owner": 1})}
         for method, codes in api.PROMISED.items():
-            if ("VERSION_LOST", False) in codes:
+            if ("VERSION_LOST", False) in codes and method != "UserService/FindByName":
                 self.gives("VERSION_LOST", method, {"playerId": "probe", "read": read})
+        name = {"name": "probe", "tag": "1"}  # Its shard is not the player's.
+        shard, dot = parse(self.client.call("UserService/FindByName", name)["asOf"])
+        self.gives("VERSION_LOST", "UserService/FindByName", name | {"read": {"atLeast": token(shard, dot | {"owner": 1})}})
         self.gives("NOT_FOUND", "InventoryService/TraceItem", {"itemUid": "0" * 28 + "0001"})
         release = {"playerId": "probe", "authority": ADMIN, "reason": "test"}
         for method, more in STAFF_WRITES.items():
