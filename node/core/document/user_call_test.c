@@ -289,28 +289,30 @@ static void both_sides_of_a_cut_stand(void **state)
 /* Of both records: the member that lacks either says so, and another one is asked. */
 static void a_context_asks_for_what_was_seen(void **state)
 {
+    static const char *const bad[] = { "d1.AAAA", "d1.AAAA~" };
     struct fixture *f = *state;
+    Holdfast__V1__SetPresenceRequest set = HOLDFAST__V1__SET_PRESENCE_REQUEST__INIT;
     upsert_request request = asked();
-    char *gone[] = { text_lend("none") };
 
+    set.player_id = text_lend("ada");
+    set.op_id = text_lend(OP);
+    set.connection = text_lend("phone");
+    set.ttl_ms = 60000;
     request.settings = text_lend("{\"a\": 1}");
-    assert_int_equal(upsert(f, 0, &request), ERR_OK);
-    fixture_exchange(f->replicas, f->now_ms);
-    request = asked();
-    request.op_id = text_lend("018bcfe5-6800-7000-8000-000000000002");
-    request.n_disconnect = 1;
-    request.disconnect = gone;
-    assert_int_equal(upsert(f, 0, &request), ERR_OK);
-    char *context = arena_printf(&f->arena, "%s", f->begun.context);
+    for (int of_presence = 0; of_presence < 2; of_presence++) {
+        if (of_presence)
+            assert_int_equal(call(f, 0, METHOD_SET_PRESENCE, &set.base), ERR_OK);
+        else
+            assert_int_equal(upsert(f, 0, &request), ERR_OK);
+        char *context = arena_printf(&f->arena, "%s", get(f, 0)->context);
 
-    assert_int_equal(ask(f, 0, context), ERR_OK);
-    assert_int_not_equal(ask(f, 1, context), ERR_OK);
-    assert_int_equal(f->refusal.code, CODE(UNAVAILABLE));
-    fixture_exchange(f->replicas, f->now_ms);
-    assert_int_equal(ask(f, 1, context), ERR_OK);
-    for (size_t i = 0; i < 2; i++) {
-        const char *bad[] = { "d1.AAAA", "d1.AAAA~" };
-
+        assert_int_equal(ask(f, 0, context), ERR_OK);
+        assert_int_not_equal(ask(f, 1, context), ERR_OK);
+        assert_int_equal(f->refusal.code, CODE(UNAVAILABLE));
+        fixture_exchange(f->replicas, f->now_ms);
+        assert_int_equal(ask(f, 1, context), ERR_OK);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         assert_int_not_equal(ask(f, 0, bad[i]), ERR_OK);
         assert_string_equal(f->refusal.field, "context");
     }
