@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "router/core/name_form.h"
 #include "router/core/node_form.h"
@@ -245,6 +246,7 @@ static void a_conflict_names_what_stands_in_the_way(void **state)
 static void callers_write_no_name_otherwise(void **state)
 {
     Holdfast__V1__UpdateProfileRequest update = HOLDFAST__V1__UPDATE_PROFILE_REQUEST__INIT;
+    Holdfast__V1__RepairPlayerRequest repair = HOLDFAST__V1__REPAIR_PLAYER_REQUEST__INIT;
     Holdfast__V1__ExecuteTransactionRequest execute =
         HOLDFAST__V1__EXECUTE_TRANSACTION_REQUEST__INIT;
     Holdfast__V1__TransactionPlayer other = HOLDFAST__V1__TRANSACTION_PLAYER__INIT,
@@ -252,12 +254,16 @@ static void callers_write_no_name_otherwise(void **state)
     struct fixture *f = *state;
     struct route_entity entity;
 
-    update.op_id = text_lend("claim:x");
+    update.op_id = repair.op_id = text_lend("claim:x");
+    repair.player_id = text_lend("user-name:ada#1");
     update.player_id = text_lend("user-name:ada#1");
     assert_int_equal(route_find_entity(method_find(METHOD_UPDATE_PROFILE), &update.base, &f->arena,
                                        &entity, &f->detail),
                      ERR_INVALID);
     assert_string_equal(f->detail.field, "player_id");
+    assert_int_equal(route_find_entity(method_find(METHOD_REPAIR_PLAYER), &repair.base, &f->arena,
+                                       &entity, &f->detail),
+                     ERR_OK);
     update.player_id = text_lend("user-nam");
     assert_int_equal(route_find_entity(method_find(METHOD_UPDATE_PROFILE), &update.base, &f->arena,
                                        &entity, &f->detail),
