@@ -335,8 +335,8 @@ bool fixture_prepare(struct fixture *f, uint32_t method, const ProtobufCMessage 
 
     f->error = NULL;
     f->outcome = (struct outcome){ 0 };
-    err e = applier_prepare(f->applier, method, send(f, request), f->now_ms, &f->arena, ret_body,
-                            &refusal);
+    const struct applier_asked asked = { method, send(f, request), f->now_ms, &f->arena };
+    err e = applier_prepare(f->applier, &asked, ret_body, &refusal);
     if (e == ERR_OK)
         return true;
     keep_refusal(f, method, &refusal);
@@ -389,8 +389,8 @@ void *fixture_read(struct fixture *f, uint32_t method, const ProtobufCMessage *r
     f->error = NULL;
     do {
         buf_clear(&f->reply);
-        e = applier_read(f->applier, method, pack(f, request), f->now_ms, &f->arena, &f->need,
-                         &f->reply, &refusal);
+        const struct applier_asked asked = { method, pack(f, request), f->now_ms, &f->arena };
+        e = applier_read(f->applier, &asked, &f->need, &f->reply, &refusal);
         if (e == ERR_NEED)
             load_needed(f);
     } while (e == ERR_NEED);

@@ -154,9 +154,8 @@ static void a_malformed_name_is_refused_before_the_log(void **state)
 
     buf_append(&request, plain.data, plain.size);
     buf_append(&request, slash, sizeof slash);
-    assert_int_equal(applier_prepare(f->applier, METHOD_GRANT, buf_slice(&request), f->now_ms,
-                                     &f->arena, &body, &refusal),
-                     ERR_INVALID);
+    const struct applier_asked asked = { METHOD_GRANT, buf_slice(&request), f->now_ms, &f->arena };
+    assert_int_equal(applier_prepare(f->applier, &asked, &body, &refusal), ERR_INVALID);
     assert_int_equal(refusal.code, ERROR(INVALID_ARGUMENT));
     assert_non_null(strstr(refusal.limit, "48"));
     buf_deinit(&request);

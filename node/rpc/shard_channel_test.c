@@ -305,13 +305,13 @@ static uint64_t pay(struct cluster *c, int64_t amount, const char *id)
 
 static void shard_make(struct cluster *c, uint32_t number)
 {
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_image image = { .number = number, .rep = { .votes = true, .log_first_index = 1 } };
     struct shard_limits limits = shard_limits_default();
 
     limits.shard_count = 2;
     limits.watermark_tell_ms = 500;
-    assert_int_equal(
-        shard_new(number, 7, &limits, node_handlers(), &image, &c->sides[number].shard), ERR_OK);
+    assert_int_equal(shard_new(7, &limits, node_handlers(), &image, &c->sides[number].shard),
+                     ERR_OK);
     own(c, number, 1, 7);
     apply_policy(c, number);
 }

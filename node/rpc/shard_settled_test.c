@@ -81,7 +81,7 @@ static void call(struct fixture *f, uint32_t method, const ProtobufCMessage *req
 static int setup(void **state)
 {
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_image image = { .number = 3, .rep = { .votes = true, .log_first_index = 1 } };
     struct shard_limits limits = shard_limits_default();
 
     f->one.taken = take_replies;
@@ -93,7 +93,7 @@ static int setup(void **state)
     };
 
     record.membership.members[0] = 7;
-    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
+    assert_int_equal(shard_new(7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
     assert_false(shard_serves(f->one.shard));
     step(f, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
     assert_true(shard_serves(f->one.shard));

@@ -64,7 +64,8 @@ static void call(struct fixture *f, uint32_t method, const ProtobufCMessage *req
 static int setup(void **state)
 {
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 },
+    struct shard_image image = { .number = 3,
+                                 .rep = { .votes = true, .log_first_index = 1 },
                                  .answers = &f->answers };
     struct shard_limits limits = shard_limits_default();
     struct rep_record record = {
@@ -75,7 +76,7 @@ static int setup(void **state)
     f->one.user = f;
     budget_init(&f->answers, ANSWERS_BYTES);
     record.membership.members[0] = 7;
-    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
+    assert_int_equal(shard_new(7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
     assert_false(shard_serves(f->one.shard));
     step(f, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
     assert_true(shard_serves(f->one.shard));
@@ -737,7 +738,7 @@ static void deposed_owner_says_where_to_go(void **state)
 static void data_of_a_later_apply_version_is_refused(void **state)
 {
     struct shard_limits limits = shard_limits_default();
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_image image = { .number = 3, .rep = { .votes = true, .log_first_index = 1 } };
     struct meta meta;
     struct buf row = { 0 };
     struct shard *shard = NULL;
@@ -747,10 +748,10 @@ static void data_of_a_later_apply_version_is_refused(void **state)
     meta.apply_version = APPLY_VERSION + 1;
     meta_encode(&meta, &row);
     image.meta_row = buf_slice(&row);
-    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &shard), ERR_TOO_NEW);
+    assert_int_equal(shard_new(7, &limits, node_handlers(), &image, &shard), ERR_TOO_NEW);
     assert_null(shard);
     limits.apply_version_max = APPLY_VERSION + 1;
-    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &shard), ERR_OK);
+    assert_int_equal(shard_new(7, &limits, node_handlers(), &image, &shard), ERR_OK);
     shard_free(shard);
     buf_deinit(&row);
     meta_deinit(&meta);

@@ -123,7 +123,8 @@ static void load(void *user, const struct need *need)
 static int setup(void **state)
 {
     struct fixture *f = mem_zalloc(sizeof *f);
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 },
+    struct shard_image image = { .number = 3,
+                                 .rep = { .votes = true, .log_first_index = 1 },
                                  .answers = &f->answers };
     struct shard_limits limits = shard_limits_default();
     struct rep_record record = {
@@ -135,7 +136,7 @@ static int setup(void **state)
     f->one.user = f;
     budget_init(&f->answers, ANSWERS_BYTES);
     record.membership.members[0] = 7;
-    assert_int_equal(shard_new(3, 7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
+    assert_int_equal(shard_new(7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
     one_shard_step(&f->one, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
     one_shard_policy(&f->one);
     assert_int_equal(f->last_status, REPLY_OK);

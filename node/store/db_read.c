@@ -75,9 +75,13 @@ void db_rows_deinit(struct db_rows *rows)
 
 /* ---- points ------------------------------------------------------------------------------- */
 
-/* *ret_found NULL: absent. ERR_NEED: RocksDB's error is in *ret_error. */
+struct found {
+    rocksdb_pinnableslice_t *row; /* NULL: absent. */
+    char *error;                  /* RocksDB's, with ERR_NEED. */
+};
+
 static err find(struct db *db, const rocksdb_readoptions_t *options, uint16_t prefix,
-                struct slice key, rocksdb_pinnableslice_t **ret_found, char **ret_error)
+                struct slice key, struct found *ret_found)
 {
     uint8_t whole[DB_SHARD_BYTES + STATE_KEY_BYTES_MAX];
 
@@ -85,10 +89,10 @@ static err find(struct db *db, const rocksdb_readoptions_t *options, uint16_t pr
     whole[0] = (uint8_t)(prefix >> 8);
     whole[1] = (uint8_t)prefix;
     memcpy(whole + DB_SHARD_BYTES, key.data, key.size);
-    *ret_error = NULL;
-    *ret_found = rocksdb_get_pinned(db->rocks, options, (const char *)whole,
-                                    DB_SHARD_BYTES + key.size, ret_error);
-    return *ret_error == NULL ? ERR_OK : ERR_NEED;
+    ret_found->error = NULL;
+    ret_found->row = rocksdb_get_pinned(db->rocks, options, (const char *)whole,
+                                        DB_SHARD_BYTES + key.size, &ret_found->error);
+    return ret_found->error == NULL ? ERR_OK : ERR_NEED;
 }
 
 static void gather_found(struct gather *gather, struct slice key,
@@ -108,16 +112,15 @@ err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_
 
     atomic_fetch_add(&db->gets, count);
     for (uint32_t i = 0; i < count; i++) {
-        rocksdb_pinnableslice_t *found;
-        char *error;
+        struct found found;
 
         /* One damaged row makes the whole answer unusable. */
-        if (find(db, db->read_options, db_prefix(db, shard), keys[i], &found, &error) != ERR_OK) {
+        if (find(db, db->read_options, db_prefix(db, shard), keys[i], &found) != ERR_OK) {
             gather_deinit(&gather);
-            return db_read_failed(db, "get", error);
+            return db_read_failed(db, "get", found.error);
         }
-        gather_found(&gather, keys[i], found);
-        rocksdb_pinnableslice_destroy(found);
+        gather_found(&gather, keys[i], found.row);
+        rocksdb_pinnableslice_destroy(found.row);
     }
     gather_finish(&gather, true, ret_rows);
     return ERR_OK;
@@ -128,19 +131,18 @@ err db_get_many(struct db *db, uint32_t shard, const struct slice *keys, uint32_
  * (MarkKeyMayExist). */
 static err find_cached(struct db *db, uint32_t shard, struct slice key, struct gather *gather)
 {
-    rocksdb_pinnableslice_t *found;
+    struct found found;
     size_t size = 1;
-    char *error;
 
-    if (find(db, db->cached_options, db_prefix(db, shard), key, &found, &error) != ERR_OK) {
-        rocksdb_free(error);
+    if (find(db, db->cached_options, db_prefix(db, shard), key, &found) != ERR_OK) {
+        rocksdb_free(found.error);
         return ERR_NEED;
     }
-    if (found != NULL)
-        (void)rocksdb_pinnableslice_value(found, &size);
+    if (found.row != NULL)
+        (void)rocksdb_pinnableslice_value(found.row, &size);
     if (size > 0)
-        gather_found(gather, key, found);
-    rocksdb_pinnableslice_destroy(found);
+        gather_found(gather, key, found.row);
+    rocksdb_pinnableslice_destroy(found.row);
     return size > 0 ? ERR_OK : ERR_NEED;
 }
 

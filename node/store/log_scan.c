@@ -268,23 +268,30 @@ static void take_batch(struct scan *scan, uint32_t offset, const struct look *lo
 
 /* ---- what stands behind ------------------------------------------------------------------- */
 
-static void look_later_in(struct scan *scan, struct log_segment *segment, uint32_t offset,
-                          const uint8_t *bytes, uint32_t size, uint64_t except, struct later *later)
+/* Part of a segment, which was read. */
+struct piece {
+    struct log_segment *segment;
+    uint32_t offset, size;
+    const uint8_t *bytes;
+};
+
+static void look_later_in(struct scan *scan, const struct piece *piece, uint64_t except,
+                          struct later *later)
 {
-    for (uint32_t at = 0; at < size; at += SECTOR_BYTES) {
-        struct sector sector = examine(scan, bytes + at);
+    for (uint32_t at = 0; at < piece->size; at += SECTOR_BYTES) {
+        struct sector sector = examine(scan, piece->bytes + at);
         struct batch_header header;
 
         if (sector.state != SECTOR_VALID || sector.number != 0 || at % BLOCK_BYTES != 0)
             continue;
         if (sector.sequence <= scan->last_sequence || sector.sequence == except)
             continue;
-        if (batch_header_decode(bytes + at, &header) != ERR_OK)
+        if (batch_header_decode(piece->bytes + at, &header) != ERR_OK)
             continue;
         if (!later->found) {
             later->found = true;
-            later->segment = segment;
-            later->offset = offset + at;
+            later->segment = piece->segment;
+            later->offset = piece->offset + at;
             later->prev_sequence = header.prev_sequence;
         }
         if (header.durable_sequence > later->durable_max)
@@ -299,15 +306,18 @@ static struct later look_later(struct scan *scan, uint32_t offset, uint64_t exce
     struct later later = { 0 };
     uint32_t from = offset + BLOCK_BYTES;
 
-    if (from < size)
-        look_later_in(scan, scan->segment, from, scan->bytes + from, size - from, except, &later);
+    if (from < size) {
+        const struct piece rest = { scan->segment, from, size - from, scan->bytes + from };
+        look_later_in(scan, &rest, except, &later);
+    }
     for (struct log_segment *s = scan->segment->next; s != NULL; s = s->next) {
         for (uint32_t at = 0; at < size; at += CHUNK_BYTES) {
             if (later.found && (later.durable_max > scan->last_sequence ||
                                 later.prev_sequence == scan->last_sequence))
                 return later;
             read_or_spoil(scan, s, at, scan->chunk, chunk_size(scan, at));
-            look_later_in(scan, s, at, scan->chunk, chunk_size(scan, at), except, &later);
+            const struct piece chunk = { s, at, chunk_size(scan, at), scan->chunk };
+            look_later_in(scan, &chunk, except, &later);
         }
     }
     return later;

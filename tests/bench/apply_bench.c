@@ -103,8 +103,9 @@ static void prepare(struct bench *bench, uint32_t method, struct slice request, 
     struct refusal refusal;
 
     arena_reset(&bench->arena);
-    CHECK(applier_prepare(bench->applier, method, request, START_MS + bench->ids / 100,
-                          &bench->arena, body, &refusal) == ERR_OK);
+    const struct applier_asked asked = { method, request, START_MS + bench->ids / 100,
+                                         &bench->arena };
+    CHECK(applier_prepare(bench->applier, &asked, body, &refusal) == ERR_OK);
 }
 
 static void mutate(struct bench *bench, uint32_t method, const ProtobufCMessage *request)

@@ -335,7 +335,7 @@ static void swap(struct bench *bench, struct deal *deal)
 
 static void shard_make(struct bench *bench, uint32_t number)
 {
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_image image = { .number = number, .rep = { .votes = true, .log_first_index = 1 } };
     struct shard_limits limits = shard_limits_default();
     struct rep_record record = { .generation = 1, .epoch = 1, .owner = SELF };
     Holdfast__Internal__V1__ApplyPolicyRequest request =
@@ -346,8 +346,7 @@ static void shard_make(struct bench *bench, uint32_t number)
     limits.shard_count = bench->shard_count;
     bench->replicas[number] = applier_new(number, node_handlers());
     applier_set_shard_count(bench->replicas[number], bench->shard_count);
-    CHECK(shard_new(number, SELF, &limits, node_handlers(), &image, &bench->shards[number]) ==
-          ERR_OK);
+    CHECK(shard_new(SELF, &limits, node_handlers(), &image, &bench->shards[number]) == ERR_OK);
     step(bench, number, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
     policy.version = 1;
     request.policy = &policy;

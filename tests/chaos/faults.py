@@ -7,6 +7,7 @@ fail or are wiped, clocks jump, nodes are drained and replaced, shards moved. Wh
   faults.py [--minutes M] [--faults N] [--seed S] [--json] [--history FILE]
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -21,7 +22,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 
-from client import RpcError, Unanswered  # noqa: E402
+from client import RpcError, Unanswered, uuid7  # noqa: E402
 from cluster import BIN, converged, die_with_parent, wait_for  # noqa: E402  (found beside this folder)
 from network import FRONT, NetworkCluster, enter  # noqa: E402
 from report import judged, main, parser_for  # noqa: E402
@@ -29,6 +30,9 @@ from report import judged, main, parser_for  # noqa: E402
 CALLERS, HANDS = 2, 8
 NODE = {"workers": 2, "checkpoint-interval": "500ms", "log-size-max": "64MiB",
         "cache-size": "16MiB", "write-buffer-size": "1MiB", "block-cache-size": "4MiB"}
+WRITERS = 4  # Of documents.
+POLICIES = {"tags": "set", "settings": "merge", "rooms": "vector", "stats": "counter", "prefs": "last_write"}
+ENTITIES = [f"guild:{number}" for number in range(6)]
 CALLS_APART = 10_000_000  # Numbers of one caller's calls begin so far from the next one's.
 UNDECIDED, LIES = 3, 5  # An end of holdfast-check; how many removed writes it may give up on.
 
@@ -55,11 +59,11 @@ class History:
 
 
 class Caller:
-    """One process of players.mjs; what it prints goes to the history."""
+    """One process of players.mjs or documents.mjs; what it prints goes to the history."""
 
-    def __init__(self, history, plan):
+    def __init__(self, history, program, plan):
         self.failure = ""
-        self.popen = subprocess.Popen(["node", HERE / "players.mjs"], text=True,
+        self.popen = subprocess.Popen(["node", HERE / program], text=True,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       preexec_fn=die_with_parent)
         self.popen.stdin.write(json.dumps(plan) + "\n")
@@ -330,6 +334,72 @@ def prepare(cluster):
         }
 
 
+def define(client, name, policy):
+    """A collection whose answered writes survive what a strict write survives."""
+    body = {"documents": {"policy": policy, "durability": "majority"}}
+
+    def in_force():
+        try:
+            return client.call("DefinitionService/PutDefinition", {
+                "name": name, "body": body, "opId": uuid7(), "waitMs": 5000})["definition"].get("inForce")
+        except (RpcError, Unanswered):
+            return False
+    wait_for(f"the collection {name}", in_force)
+
+
+def shown(collection, document):
+    """What documents.mjs calls shown."""
+    if not document:
+        return [0] if collection == "stats" else []
+    value = document["json"]
+    return {"tags": lambda: [int(each) for each in value], "settings": lambda: list(value.values()),
+            "rooms": lambda: [each["json"] for each in document.get("siblings", [document])],
+            "prefs": lambda: [value], "stats": lambda: [int(value.get("n", 0))]}[collection]()
+
+
+def documents_equal(cluster):
+    """Every member says that it has all that the others have."""
+    metrics = [node.metrics() for node in cluster.nodes]
+    return all(each.get("holdfast_node_documents_apart_seconds") == 0 and
+               each.get("holdfast_node_documents_syncing") == 0 for each in metrics)
+
+
+def told_by(cluster, node):
+    """What this node tells of all documents, with the others out of the router's reach: of the entities
+    whose shard it is a member of."""
+    others = [each.name for each in cluster.nodes if each is not node]
+    cluster.wire.cut([FRONT], others)
+    cluster.wire.cut(others, [FRONT])
+
+    def told(entity):
+        found = {}
+        for collection in POLICIES:
+            try:
+                found[f"{collection}:{entity}"] = shown(collection, cluster.client.call(
+                    "DocumentService/GetDocument", {"entity": entity, "collection": collection, "key": "k"},
+                    5000).get("document"))
+            except (RpcError, Unanswered):
+                return {}
+        return found
+
+    def all_told():
+        with concurrent.futures.ThreadPoolExecutor(len(ENTITIES)) as pool:
+            return {name: shows for found in pool.map(told, ENTITIES) for name, shows in found.items()}
+    found = wait_for(f"{node.name} to tell documents", all_told)
+    cluster.wire.heal()
+    return found
+
+
+def documents_told(cluster, history):
+    """Every document as each member tells it. Returns what is wrong."""
+    members = {f"{collection}:{entity}": 0 for entity in ENTITIES for collection in POLICIES}
+    for node in cluster.nodes:
+        for name, shows in told_by(cluster, node).items():
+            history.say({"stands": name, "on": node.name, "at": time.monotonic_ns(), "shows": shows})
+            members[name] += 1
+    return [f"{name}: told by {count} members, not 3" for name, count in members.items() if count != 3]
+
+
 def finals(cluster, history, players):
     """What everybody holds in the end, and how the replicas ended."""
     for player in players:
@@ -364,18 +434,35 @@ def check(path):
     return done.returncode, (done.stdout + done.stderr).strip()
 
 
+def doctored_documents(lines, records):
+    """A member that lacks what all others show, an element that all lost, an increment counted twice."""
+    ends = [(at, r) for at, r in enumerate(records) if "stands" in r]
+    name = next(r["stands"] for _, r in ends if r["stands"].startswith("tags:") and r["shows"])
+    counter = next(r["stands"] for _, r in ends if r["stands"].startswith("stats:") and r["shows"] != [0])
+    most = sum(r["value"] for r in records if r.get("of") == counter)
+
+    def changed(which, change):
+        lies = {at: json.dumps(r | {"shows": change(r["shows"])}) for at, r in which}
+        return [lies.get(at, line) for at, line in enumerate(lines)]
+    those = [(at, r) for at, r in ends if r["stands"] == name]
+    yield "a member apart", [changed(those[-1:], lambda shows: shows[1:])]
+    yield "a lost element", [changed(those, lambda shows: shows[1:])]
+    yield "an increment too many", [changed([(at, r) for at, r in ends if r["stands"] == counter],
+                                            lambda _: [most + 1])]
+
+
 def doctored(path, dice):
     """Copies of a history with one lie each: a removed write, of which there are several, an added stale read."""
     lines = path.read_text(encoding="ascii").splitlines()
     records = [json.loads(line) for line in lines]
     calls = {record["call"]: record for record in records if "call" in record}
-    grants = [r["answer"] for r in records if r.get("state") == "ok" and "gold" in r
-              and calls[r["answer"]]["do"] == "grant"]
+    answers = [r for r in records if "answer" in r and r["state"] == "ok"]
+    grants = [r["answer"] for r in answers if "gold" in r and calls[r["answer"]]["do"] == "grant"]
     yield "a removed write", ([line for line, r in zip(lines, records)
                                if gone not in (r.get("call"), r.get("answer"))]
                               for gone in dice.sample(grants[: len(grants) // 2], LIES))
-    reads = [r for r in records if r.get("state") == "ok" and calls[r["answer"]]["do"] == "read"
-             and r.get("version", 0) > 0]
+    yield from doctored_documents(lines, records)
+    reads = [r for r in answers if calls[r["answer"]]["do"] == "read" and r.get("version", 0) > 0]
     first = {}
     for old in reads:
         player = calls[old["answer"]]["player"]
@@ -412,10 +499,14 @@ def run(arguments):
     held = [f"held-{n}" for n in range(8)]
     with cluster:
         faults = Faults(cluster, history, dice)
-        callers = [Caller(history, {
-            "url": cluster.endpoint, "name": f"server-{n}", "hands": HANDS, "free": free, "held": held,
+        for name, policy in POLICIES.items():
+            define(cluster.client, name, policy)
+        plans = [("players.mjs", {"hands": HANDS, "free": free, "held": held}) for _ in range(CALLERS)]
+        plans.append(("documents.mjs", {"hands": WRITERS, "entities": ENTITIES}))
+        callers = [Caller(history, program, plan | {
+            "url": cluster.endpoint, "name": f"server-{n}",
             "seed": arguments.seed * 10 + n + 1, "calls": (n + 1) * CALLS_APART,
-        }) for n in range(CALLERS)]
+        }) for n, (program, plan) in enumerate(plans)]
         wait_for("calls to be answered", lambda: history.answered > 100)
         begun = time.monotonic()
         while (time.monotonic() - begun < arguments.minutes * 60
@@ -433,15 +524,17 @@ def run(arguments):
             s["phase"] == "stable" and len(s["members"]) == 3 for s in cluster.client.shards()))
         cluster.wait_converged()
         finals(cluster, history, free + held)
+        wait_for("all members to have all documents", lambda: documents_equal(cluster), 120)
+        wrong = documents_told(cluster, history)
         history.close()
         code, text = check(history.path)
-        wrong = [caller.failure for caller in callers if caller.failure]
+        wrong += [caller.failure for caller in callers if caller.failure]
         wrong += [] if code == 0 else [f"holdfast-check ended with {code}: {text}"]
         wrong += judge_the_judge(history.path, dice) if code == 0 else []
         found = {"seed": arguments.seed, "seconds": round(seconds, 1),
                  "faults": sum(faults.counts.values())} | faults.counts
         found |= {"packets_" + name: n for name, n in cluster.wire.counts().items()}
-        found |= {"verdict": text.splitlines()[-2:], "history": str(history.path)}
+        found |= {"verdict": text.splitlines()[-3:], "history": str(history.path)}
         return judged(found, wrong)
 
 

@@ -6,7 +6,6 @@
 //
 // `free` players are written by anybody; `held` ones under sessions, which are stolen from each other.
 // Ends when standard input does. Prints the history's calls and answers; numbers are `calls` + 1 ...
-import { createWriteStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { ConnectError, createClient, createConnectTransport, opId } from "../conformance/client.mjs";
 import { ErrorCode, ErrorDetailSchema, Outcome } from "../conformance/gen/holdfast/v1/error_pb.js";
@@ -16,6 +15,7 @@ import { OperationState } from "../conformance/gen/holdfast/v1/operation_pb.js";
 import { OperationService } from "../conformance/gen/holdfast/v1/operation_service_pb.js";
 import { ProfileService } from "../conformance/gen/holdfast/v1/profile_pb.js";
 import { SessionService, StartMode } from "../conformance/gen/holdfast/v1/session_pb.js";
+import { answers, dice } from "./caller.mjs";
 
 const PATIENCE_MS = 120_000;
 const SECTION = "save";
@@ -33,22 +33,11 @@ const operation = createClient(OperationService, transport);
 const profiles = createClient(ProfileService, transport);
 const sessions = createClient(SessionService, transport);
 
-const out = createWriteStream(null, { fd: 1 });
+const { below, choose, pause, random } = dice(plan.seed);
+const { tell, clock, end } = answers();
 const open = new Map(); // token -> player: the sessions that this server believes it holds.
-let calls = plan.calls, documents = plan.calls, seed = plan.seed, stopping = false;
+let calls = plan.calls, documents = plan.calls, stopping = false;
 lines.next().then(() => { stopping = true; });
-
-function random() { // xorshift32
-  seed ^= seed << 13;
-  seed ^= seed >>> 17;
-  seed ^= seed << 5;
-  return (seed >>> 0) / 2 ** 32;
-}
-const below = (n) => Math.floor(random() * n);
-const choose = (list) => list[below(list.length)];
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const clock = () => Number(process.hrtime.bigint());
-const tell = (record) => out.write(`${JSON.stringify(record)}\n`);
 
 function called(player, deed, more = {}) {
   calls++;
@@ -58,8 +47,8 @@ function called(player, deed, more = {}) {
 const answered = (call, state, more = {}) => tell({ answer: call, at: clock(), state, ...more });
 
 async function seal(player, op) {
-  const end = Date.now() + PATIENCE_MS;
-  while (Date.now() < end) {
+  const until = Date.now() + PATIENCE_MS;
+  while (Date.now() < until) {
     try {
       const answer = await operation.resolveOperation(
         { entity: `player:${player}`, opId: op, seal: true }, { timeoutMs: 3000 });
@@ -229,4 +218,4 @@ const incarnation = { name: "" };
 const heart = renew(incarnation);
 await Promise.all(Array.from({ length: plan.hands }, () => hand(incarnation)));
 await heart;
-out.end();
+end();

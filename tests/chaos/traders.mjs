@@ -18,6 +18,7 @@ import { MailboxService } from "../conformance/gen/holdfast/v1/mailbox_pb.js";
 import { OperationState } from "../conformance/gen/holdfast/v1/operation_pb.js";
 import { OperationService } from "../conformance/gen/holdfast/v1/operation_service_pb.js";
 import { TransactionService } from "../conformance/gen/holdfast/v1/transaction_pb.js";
+import { dice } from "./caller.mjs"; // The same choices again for the same seed and order of answers.
 
 const PATIENCE_MS = 180_000;
 const WAITS_MAX = 20; // In one operation: short ones, which cost no patience.
@@ -38,18 +39,8 @@ const transaction = createClient(TransactionService, transport);
 const out = createWriteStream(null, { fd: 1 });
 const figures = { steps: 0, retries: 0, waits: 0, sealed: 0, given_up: 0, refunds: 0,
   made_up_for: 0, swaps: 0, executes: 0, committed: 0, refused: 0, aborted: 0 };
-let seed = plan.seed;
-
-function random() { // xorshift32: the same choices again for the same seed and order of answers.
-  seed ^= seed << 13;
-  seed ^= seed >>> 17;
-  seed ^= seed << 5;
-  return (seed >>> 0) / 2 ** 32;
-}
-const below = (n) => Math.floor(random() * n);
-const choose = (list) => list[below(list.length)];
+const { below, choose, pause, random } = dice(plan.seed);
 const coins = ({ gold }) => (gold > 0 ? [{ currency: "gold", amount: BigInt(gold) }] : []);
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function told(record) {
   figures[record.state] = (figures[record.state] ?? 0) + 1;

@@ -194,7 +194,7 @@ static void apply_policy(struct target *t)
 
 static void target_open(struct target *t)
 {
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_image image = { .number = 0, .rep = { .votes = true, .log_first_index = 1 } };
     struct shard_limits limits = shard_limits_default();
     struct rep_record record = { .generation = 1, .epoch = 1, .owner = 7 };
 
@@ -202,7 +202,7 @@ static void target_open(struct target *t)
     applier_set_shard_count(t->replica, 2);
     limits.shard_count = 2;
     record.membership = (struct membership){ .config = 1, .count = 1, .members = { 7 } };
-    CHECK(shard_new(0, 7, &limits, node_handlers(), &image, &t->shard) == ERR_OK);
+    CHECK(shard_new(7, &limits, node_handlers(), &image, &t->shard) == ERR_OK);
     step(t, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
     apply_policy(t);
     open_transfers(t);

@@ -90,10 +90,10 @@ static void mutate(struct target *t, const struct method_info *method, struct sl
     struct buf body = { 0 };
     struct buf again = { 0 };
 
-    if (applier_prepare(t->fixture.applier, method->id, request, t->fixture.now_ms, &t->arena,
-                        &body, &refusal) == ERR_OK) {
-        CHECK(applier_prepare(t->fixture.applier, method->id, request, t->fixture.now_ms, &t->arena,
-                              &again, &refusal) == ERR_OK);
+    const struct applier_asked asked = { method->id, request, t->fixture.now_ms, &t->arena };
+
+    if (applier_prepare(t->fixture.applier, &asked, &body, &refusal) == ERR_OK) {
+        CHECK(applier_prepare(t->fixture.applier, &asked, &again, &refusal) == ERR_OK);
         CHECK(slice_equal(buf_slice(&body), buf_slice(&again)));
         commit_twice(t, buf_slice(&body));
     } else {

@@ -241,6 +241,7 @@ class DocumentsTest(ClusterTest):
                   for at in range(3, len(context), 7)]
         for bad in [*forged, "rubbish", "d1.", "d1.AAAA", context + "A", "d1." + "A" * 800]:
             self.refuse("INVALID_ARGUMENT", "GetDocument", read | {"context": bad}, "context")
+            self.refuse("INVALID_ARGUMENT", "GetDocument", read | {"context": bad, "consistency": "majority"}, "context")
             self.refuse("INVALID_ARGUMENT", "PutDocument", whole | {"context": bad}, "context")
         self.refuse("INVALID_ARGUMENT", "GetDocument", read | {"context": context, "key": "k2"}, "context")
         for fields, field in (({"ttlMs": 0}, "ttl_ms"), ({"ttlMs": 999}, "ttl_ms"), ({"ttlMs": -5}, "ttl_ms"),

@@ -407,12 +407,13 @@ static struct rep_record rep_record_of(const struct shard_record *record)
 
 static void make_shard(struct sim *sim, struct sim_node *node, uint32_t shard)
 {
-    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 },
+    struct shard_image image = { .number = shard,
+                                 .rep = { .votes = true, .log_first_index = 1 },
                                  .answers = &node->slots[shard].answers };
     struct shard_limits limits = node_limits(sim, node);
 
     budget_init(&node->slots[shard].answers, SIM_ANSWERS_BYTES);
-    CHECK(shard_new(shard, node->id, &limits, node_handlers(), &image, &node->slots[shard].shard) ==
+    CHECK(shard_new(node->id, &limits, node_handlers(), &image, &node->slots[shard].shard) ==
           ERR_OK);
     shard_set_full(node->slots[shard].shard, node->full ? SIM_FULL_TEXT : NULL);
     node->slots[shard].commit_seen = 0;

@@ -585,9 +585,10 @@ static void make_husk(struct sim *sim, struct sim_node *node, uint32_t shard)
     slot->commit_seen = 0;
     slot->applied_seen = 0;
     struct shard_image husk = {
+        .number = shard,
         .rep = { .damaged = true, .promise = slot->disk.promise, .log_first_index = 1 }
     };
-    CHECK(shard_new(shard, node->id, &limits, node_handlers(), &husk, &slot->shard) == ERR_OK);
+    CHECK(shard_new(node->id, &limits, node_handlers(), &husk, &slot->shard) == ERR_OK);
     sim_say(sim, "node %u   s%u is damaged: it is not served from here", node->id, shard);
 }
 
@@ -608,6 +609,7 @@ bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
     }
     struct shard_row *timers = mem_zalloc(sizeof *timers * (slot->db.count + 1u));
     struct shard_image image = {
+        .number = shard,
         .rep = sim_disk_image(&slot->disk),
         .meta_row = buf_slice(&slot->db.meta),
         .timers = timers,
@@ -620,7 +622,7 @@ bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
     if (slot->disk.count == 0)
         image.rep.log_first_index = slot->disk.checkpoint.index + 1;
     budget_init(&slot->answers, SIM_ANSWERS_BYTES);
-    err e = shard_new(shard, node->id, &limits, node_handlers(), &image, &slot->shard);
+    err e = shard_new(node->id, &limits, node_handlers(), &image, &slot->shard);
     free(timers);
     if (e == ERR_TOO_NEW)
         return false;

@@ -69,14 +69,21 @@ const struct meta *applier_meta(const struct applier *applier);
 /* Sets what the database holds (meta row, may be empty for a new shard; timers by state_load). */
 NODISCARD err applier_restore(struct applier *applier, struct slice meta_row);
 
+/* What is asked of a shard, in memory of its own. */
+struct applier_asked {
+    uint32_t method;
+    struct slice request; /* As protobuf. */
+    uint64_t now_unix_ms;
+    struct arena *arena; /* What is made for it, refusals too, lasts as long. */
+};
+
 /*
  * Before the log: decodes and checks a request, and makes the operation's body for the log.
  * `ret_entity` points into `out_body`. ERR_INVALID: `refusal` (arena memory) says why.
  * Also refuses, with the rules' own errors, an id above now + OP_ID_AHEAD_MS_MAX.
  */
-NODISCARD err applier_prepare(struct applier *applier, uint32_t method, struct slice request,
-                              uint64_t now_unix_ms, struct arena *arena, struct buf *out_body,
-                              struct refusal *ret_refusal);
+NODISCARD err applier_prepare(struct applier *applier, const struct applier_asked *asked,
+                              struct buf *out_body, struct refusal *ret_refusal);
 
 /* The rows that applying this operation will touch and that are not in memory. */
 void applier_footprint(struct applier *applier, struct slice op_body, struct need *need);
@@ -107,9 +114,8 @@ void applier_note_damage(struct applier *applier, struct slice entity, const cha
  * Runs a read on the applied state; appends the response to `out`.
  * ERR_NEED: load `need`, call again. ERR_CONFLICT or ERR_INVALID: `refusal` says why.
  */
-NODISCARD err applier_read(struct applier *applier, uint32_t method, struct slice request,
-                           uint64_t now_unix_ms, struct arena *arena, struct need *need,
-                           struct buf *out, struct refusal *ret_refusal);
+NODISCARD err applier_read(struct applier *applier, const struct applier_asked *asked,
+                           struct need *need, struct buf *out, struct refusal *ret_refusal);
 
 /* A StartSession that was committed. */
 struct granted {

@@ -257,31 +257,30 @@ static err prepare_request(struct preparation *p, const struct method_info *meth
     return ERR_OK;
 }
 
-err applier_prepare(struct applier *applier, uint32_t method, struct slice request,
-                    uint64_t now_unix_ms, struct arena *arena, struct buf *out_body,
-                    struct refusal *ret_refusal)
+err applier_prepare(struct applier *applier, const struct applier_asked *asked,
+                    struct buf *out_body, struct refusal *ret_refusal)
 {
-    const struct method_info *info = method_find(method);
+    const struct method_info *info = method_find(asked->method);
     struct preparation p = {
         .applier = applier,
-        .arena = arena,
+        .arena = asked->arena,
         .refusal = ret_refusal,
-        .now_unix_ms = now_unix_ms,
-        .handler = handler_find(applier->handlers, method),
-        .op = { .method = method, .cut_id = applier->meta.cut_id },
+        .now_unix_ms = asked->now_unix_ms,
+        .handler = handler_find(applier->handlers, asked->method),
+        .op = { .method = asked->method, .cut_id = applier->meta.cut_id },
     };
 
     *ret_refusal = (struct refusal){ 0 };
     if (p.handler == NULL || p.handler->handle == NULL || info->route == METHOD_OWNER ||
         (info->traits & METHOD_ONLY_IN_LOGS) != 0) {
-        (void)refuse(arena, ret_refusal, CODE(UNIMPLEMENTED), "",
-                     "method %" PRIu32 " is not a mutation that may be asked for", method);
+        (void)refuse(p.arena, ret_refusal, CODE(UNIMPLEMENTED), "",
+                     "method %" PRIu32 " is not a mutation that may be asked for", asked->method);
         return ERR_INVALID;
     }
-    if (prepare_request(&p, info, request) != ERR_OK)
+    if (prepare_request(&p, info, asked->request) != ERR_OK)
         return ERR_INVALID;
     canonical_order(p.request);
-    p.op.request = arena_pack(arena, p.request);
+    p.op.request = arena_pack(p.arena, p.request);
     op_encode(&p.op, out_body);
     return ERR_OK;
 }

@@ -68,12 +68,12 @@ void applier_set_pulled(struct applier *applier, int64_t pulled_ms)
     applier->pulled_ms = pulled_ms;
 }
 
-err applier_read(struct applier *applier, uint32_t method, struct slice request,
-                 uint64_t now_unix_ms, struct arena *arena, struct need *need, struct buf *out,
-                 struct refusal *ret_refusal)
+err applier_read(struct applier *applier, const struct applier_asked *asked, struct need *need,
+                 struct buf *out, struct refusal *ret_refusal)
 {
-    const struct method_info *info = method_find(method);
-    const struct handler *handler = handler_find(applier->handlers, method);
+    const struct method_info *info = method_find(asked->method);
+    const struct handler *handler = handler_find(applier->handlers, asked->method);
+    struct arena *arena = asked->arena;
     struct read_context context = {
         .arena = arena,
         .state = applier->state,
@@ -83,7 +83,7 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
         .shard_count = applier->shard_count,
         .as_of = applier->meta.applied_dot,
         .members = applier->members,
-        .now_unix_ms = now_unix_ms,
+        .now_unix_ms = asked->now_unix_ms,
         .pulled_ms = applier->pulled_ms,
         .refusal = ret_refusal,
         .damage = &applier->damage,
@@ -92,7 +92,7 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
     *ret_refusal = (struct refusal){ 0 };
     if (handler == NULL || handler->read == NULL) {
         (void)refuse(arena, ret_refusal, CODE(UNIMPLEMENTED), "",
-                     "method %u is not a read of a shard", method);
+                     "method %u is not a read of a shard", asked->method);
         return ERR_INVALID;
     }
     if (info->route == METHOD_READ && applier->meta.use.kind == USE_RESTORING) {
@@ -101,12 +101,12 @@ err applier_read(struct applier *applier, uint32_t method, struct slice request,
         ret_refusal->retry_after_ms = RESTORING_RETRY_MS;
         return refused;
     }
-    ProtobufCMessage *message = arena_unpack(arena, info->request, request);
+    ProtobufCMessage *message = arena_unpack(arena, info->request, asked->request);
     if (message == NULL)
         return refuse(arena, ret_refusal, CODE(INVALID_ARGUMENT), "",
                       "the request is not a valid %s in protobuf", info->request->name);
     const bool pages = page_cursor_concerns(info);
-    err e = read_entity(&context, method, message);
+    err e = read_entity(&context, asked->method, message);
     if (e == ERR_OK && pages)
         e = open_cursor(&context, message);
     if (e != ERR_OK)

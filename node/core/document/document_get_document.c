@@ -1,16 +1,17 @@
 #include "node/core/document/call.h"
 #include "node/core/mergeable/read.h"
 
-/* A majority has what the context has seen, where it was acknowledged by one; a read of it brings
- * that here. */
+/* What the context has seen comes with it, unless that is with none of this majority. */
 static err ask_majority(struct document_context *context, const struct document_place *place,
                         struct document_begun *ret_begun)
 {
     struct merge_refusal refusal = { .field = context->no_disk ? "disk" : "majority" };
     err e = context->no_disk ? ERR_UNAVAILABLE
                              : merge_read_majority(context->replica, context->now_ms, place->key,
-                                                   &ret_begun->ticket);
+                                                   place->token, &ret_begun->ticket);
 
+    if (e == ERR_INVALID)
+        refusal.field = "token";
     if (e == ERR_FULL)
         refusal = (struct merge_refusal){ .field = "pending", .limit = MERGE_PENDING_MAX };
     return e == ERR_OK ? e : document_refuse(context, e, &refusal);

@@ -1,7 +1,10 @@
 #include "node/core/mergeable/pending.h"
 
+#include <stdlib.h>
+
 #include "node/core/mergeable/absorb.h"
 #include "node/core/mergeable/message.h"
+#include "node/core/mergeable/seen.h"
 #include "runtime/base/check.h"
 
 struct merge_pending *merge_pending_new(struct merge_replica *replica, uint64_t now_ms)
@@ -119,7 +122,8 @@ static bool is_done(const struct merge_replica *replica, const struct merge_pend
     return membership_quorum(&replica->members.membership, acks, new_acks);
 }
 
-/* A majority's read repairs: what it merged is stored here, and spreads from here. */
+/* A majority's read repairs: what it merged is stored here, and spreads from here. A caller may
+ * have been shown what no majority has. */
 static void answer(struct merge_replica *replica, struct merge_pending *pending)
 {
     bool on_disk = pending->is_read || pending->durability != MERGE_MEMORY;
@@ -133,6 +137,12 @@ static void answer(struct merge_replica *replica, struct merge_pending *pending)
         if (done.result == ERR_OK) {
             done.record = mem_zalloc(sizeof *done.record);
             merge_record_full(replica, pending->key, done.record);
+            if (!merge_token_met(replica, done.record, &pending->token)) {
+                merge_record_deinit(done.record);
+                free(done.record);
+                done.record = NULL;
+                done.result = ERR_NEED;
+            }
         }
     }
     merge_out_done(replica, done);

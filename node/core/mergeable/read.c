@@ -2,48 +2,38 @@
 
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/pending.h"
+#include "node/core/mergeable/seen.h"
 #include "runtime/base/check.h"
-
-static struct merge_place place_of(const struct merge_replica *replica, const struct merge_key *key)
-{
-    return (struct merge_place){ .shard = replica->options.shard,
-                                 .generation = replica->options.generation,
-                                 .erasure =
-                                     merge_store_erasure(&replica->store, merge_key_entity(key)),
-                                 .key = key };
-}
 
 err merge_read(const struct merge_replica *replica, const struct merge_key *key,
                struct slice token_bytes, struct merge_record *ret_record)
 {
-    struct merge_place place = place_of(replica, key);
-    struct merge_token token = { 0 };
+    struct merge_token token;
     struct merge_record record;
 
     if (replica->syncing)
         return ERR_UNAVAILABLE;
-    err e = token_bytes.size == 0
-                ? ERR_OK
-                : merge_token_open(&replica->options.mac, &place, token_bytes, &token);
+    err e = merge_token_take(replica, key, token_bytes, &token);
 
     if (e != ERR_OK)
         return e;
     merge_record_full(replica, key, &record);
-    for (uint32_t i = 0; i < token.count; i++) {
-        struct merge_dot dot = { token.entries[i].actor, token.entries[i].upto };
-
-        if (!mclock_covers(&replica->clock, dot) && !causal_covers(&record.context, dot)) {
-            merge_record_deinit(&record);
-            return ERR_NEED;
-        }
+    if (!merge_token_met(replica, &record, &token)) {
+        merge_record_deinit(&record);
+        return ERR_NEED;
     }
     *ret_record = record;
     return ERR_OK;
 }
 
 err merge_read_majority(struct merge_replica *replica, uint64_t now_ms, struct merge_key *key,
-                        uint64_t *ret_ticket)
+                        struct slice token_bytes, uint64_t *ret_ticket)
 {
+    struct merge_token token;
+    err e = merge_token_take(replica, key, token_bytes, &token);
+
+    if (e != ERR_OK)
+        return e;
     if (replica->syncing || !merge_is_member(replica, replica->options.member) ||
         !merge_majority_is_near(replica, now_ms))
         return ERR_UNAVAILABLE;
@@ -53,6 +43,7 @@ err merge_read_majority(struct merge_replica *replica, uint64_t now_ms, struct m
         return ERR_FULL;
     pending->is_read = true;
     pending->key = merge_key_ref(key);
+    pending->token = token;
     merge_record_full(replica, key, &pending->merged);
     *ret_ticket = pending->ticket;
     merge_send_ask(replica, key, pending->ticket);
@@ -63,7 +54,7 @@ err merge_read_majority(struct merge_replica *replica, uint64_t now_ms, struct m
 err merge_token_of(const struct merge_replica *replica, const struct merge_key *key,
                    const struct merge_record *record, struct slice before, struct buf *out)
 {
-    struct merge_place place = place_of(replica, key);
+    struct merge_place place = merge_place_of(replica, key);
     struct causal seen = { 0 };
     struct merge_token token = { 0 };
 

@@ -116,6 +116,7 @@ struct merge_pending {
     uint64_t config; /* Acknowledgements of other configurations do not count. */
     uint32_t acks, new_acks;
     struct merge_record merged; /* Of a read. */
+    struct merge_token token;   /* What its caller had seen. */
 };
 
 struct merge_replica {

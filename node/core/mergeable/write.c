@@ -9,6 +9,7 @@
 #include "node/core/mergeable/log_record.h"
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/pending.h"
+#include "node/core/mergeable/seen.h"
 #include "runtime/base/check.h"
 
 #define HLC_COUNT_BITS 16u
@@ -77,17 +78,8 @@ static err check_can_write(const struct merge_replica *replica, uint64_t now_ms,
 static err open_token(const struct merge_replica *replica, const struct merge_write *write,
                       struct merge_token *ret_token, struct merge_refusal *ret_refusal)
 {
-    struct merge_place place = { .shard = replica->options.shard,
-                                 .generation = replica->options.generation,
-                                 .erasure = merge_store_erasure(&replica->store,
-                                                                merge_key_entity(write->key)),
-                                 .key = write->key };
-
-    *ret_token = (struct merge_token){ 0 };
     *ret_refusal = (struct merge_refusal){ .field = "token" };
-    if (write->token.size == 0)
-        return ERR_OK;
-    return merge_token_open(&replica->options.mac, &place, write->token, ret_token);
+    return merge_token_take(replica, write->key, write->token, ret_token);
 }
 
 static err full(struct merge_refusal *refusal, const char *field, uint64_t limit)

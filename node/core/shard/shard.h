@@ -151,6 +151,7 @@ struct shard;
 /* What recovery found: the log's image, and from the database the meta row (empty: a new shard)
  * and every TABLE_TIMER row. */
 struct shard_image {
+    uint32_t number; /* The shard's. */
     struct rep_image rep;
     uint64_t halt_index; /* Entries from here on are not applied, and `rep` is quarantined; 0: all
                             are. */
@@ -167,7 +168,7 @@ struct shard_image {
 
 /* ERR_CORRUPT: the meta row or an entry contradicts the image. ERR_TOO_NEW: they are of an apply
  * version that this program does not know. */
-NODISCARD err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
+NODISCARD err shard_new(uint64_t self, const struct shard_limits *limits,
                         const struct handler_table *handlers, const struct shard_image *image,
                         struct shard **ret_shard);
 void shard_free(struct shard *shard);

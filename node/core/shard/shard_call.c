@@ -63,8 +63,8 @@ static void mutation_begin(struct shard *shard, const struct shard_event *event,
 
     buf_clear(&shard->scratch);
     applier_set_log(shard->applier, rep_apply_version(shard->rep), rep_epoch(shard->rep));
-    err e = applier_prepare(shard->applier, event->method, request, event->unix_ms, &shard->arena,
-                            &shard->scratch, &refusal);
+    const struct applier_asked asked = { event->method, request, event->unix_ms, &shard->arena };
+    err e = applier_prepare(shard->applier, &asked, &shard->scratch, &refusal);
     if (e != ERR_OK) {
         shard->stats.refused++;
         reply_event_refused(out, event->call, &refusal);

@@ -40,20 +40,28 @@ static void name(struct incident *incident, struct slice entity, struct slice op
     text_copy(incident->op_id, sizeof incident->op_id, op_id);
 }
 
-static void tell_operation(struct shard *shard, enum incident_kind kind, const struct entry *entry,
-                           const char *what, const struct shard_event *event, struct shard_out *out)
+/* The incident, to say more of it; NULL: there is no room, or no operation. */
+static struct incident *tell_operation(struct shard *shard, enum incident_kind kind,
+                                       const struct entry *entry, const struct shard_event *event,
+                                       struct shard_out *out)
 {
     struct incident *incident = add(shard, kind, event, out);
     struct op op;
 
     if (incident == NULL || op_decode(entry->body, &op) != ERR_OK)
-        return;
+        return NULL;
     incident->method = op.method;
     name(incident, op.entity, op.id.text);
-    text_copy(incident->what, sizeof incident->what, slice_from_text(what));
     if (op.authority.kind == AUTHORITY_SYSTEM)
         op.authority.caller = op.caller;
     text_copy(incident->by, sizeof incident->by, authority_text(&shard->arena, &op.authority));
+    return incident;
+}
+
+static void say_what(struct incident *incident, const char *what)
+{
+    if (incident != NULL)
+        text_copy(incident->what, sizeof incident->what, slice_from_text(what));
 }
 
 /* Transfers that an earlier owner of this shard had opened. */
@@ -87,7 +95,7 @@ static void tell_freed(struct shard *shard, const struct entry *entry,
     struct op op;
 
     if (outcome->method == METHOD_SESSION_DUE)
-        tell_operation(shard, INCIDENT_RECONCILED, entry, "session_freed", event, out);
+        say_what(tell_operation(shard, INCIDENT_RECONCILED, entry, event, out), "session_freed");
     if (outcome->method != METHOD_EXPIRE_SERVER || op_decode(entry->body, &op) != ERR_OK)
         return;
     const Holdfast__Internal__V1__ExpireServerRequest *request = (const void *)arena_unpack(
@@ -125,16 +133,16 @@ void incident_applied(struct shard *shard, const struct entry *entry, const stru
     if (entry->kind != ENTRY_OP)
         return;
     if (outcome->duplicate)
-        tell_operation(shard, INCIDENT_DUPLICATE_ATTEMPT, entry, "", event, out);
+        (void)tell_operation(shard, INCIDENT_DUPLICATE_ATTEMPT, entry, event, out);
     if (outcome->stale_write)
-        tell_operation(shard, INCIDENT_STALE_WRITE_REFUSED, entry, "", event, out);
+        (void)tell_operation(shard, INCIDENT_STALE_WRITE_REFUSED, entry, event, out);
     if (outcome->session_freed)
         tell_freed(shard, entry, outcome, event, out);
     if (outcome->method == METHOD_CONTAIN_PLAYER)
         tell_contained(shard, entry, outcome, event, out);
     if (outcome->method == METHOD_RELEASE_QUARANTINE && !outcome->duplicate &&
         outcome->kind == OUTCOME_COMMITTED)
-        tell_operation(shard, INCIDENT_RELEASED, entry, "", event, out);
+        (void)tell_operation(shard, INCIDENT_RELEASED, entry, event, out);
     tell_settled(shard, outcome, event, out);
 }
 
@@ -168,7 +176,7 @@ void incident_orphans(struct shard *shard, const struct shard_event *event, stru
 {
     for (uint32_t i = 0; i < out->rep.orphan_count; i++) {
         if (out->rep.orphans[i]->kind == ENTRY_OP)
-            tell_operation(shard, INCIDENT_RECONCILED, out->rep.orphans[i], "orphan_truncated",
-                           event, out);
+            say_what(tell_operation(shard, INCIDENT_RECONCILED, out->rep.orphans[i], event, out),
+                     "orphan_truncated");
     }
 }

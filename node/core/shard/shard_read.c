@@ -291,8 +291,9 @@ static void read_run(struct shard *shard, struct call *call, const struct shard_
     }
     buf_clear(&shard->scratch);
     shard->stats.read_runs++;
-    err e = applier_read(shard->applier, call->method, buf_slice(&call->request), event->unix_ms,
-                         &shard->read_arena, &shard->need, &shard->scratch, &refusal);
+    const struct applier_asked asked = { call->method, buf_slice(&call->request), event->unix_ms,
+                                         &shard->read_arena };
+    err e = applier_read(shard->applier, &asked, &shard->need, &shard->scratch, &refusal);
     if (e == ERR_NEED) {
         shard_wait_rows(shard, call, CALL_LOADING, out);
         return;

@@ -37,13 +37,13 @@ static err restore(struct shard *shard, const struct shard_image *image)
 #define SCRATCH_KEPT_BYTES 65536u   /* A node has many shards. */
 #define OUT_KEPT_BYTES     4194304u /* A worker has one. */
 
-err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
+err shard_new(uint64_t self, const struct shard_limits *limits,
               const struct handler_table *handlers, const struct shard_image *image,
               struct shard **ret_shard)
 {
     struct shard *shard = mem_zalloc(sizeof *shard);
 
-    shard->number = number;
+    shard->number = image->number;
     shard->self = self;
     shard->limits = *limits;
     shard->halt_index = image->halt_index;
@@ -52,7 +52,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     shard->answers = image->answers;
     shard->snapshot = image->snapshot;
     shard->holds_of_reads.ms_max = limits->read_hold_ms;
-    shard->applier = applier_new(number, handlers);
+    shard->applier = applier_new(image->number, handlers);
     applier_set_arenas(shard->applier, image->arenas);
     applier_set_shard_count(shard->applier, limits->shard_count);
     applier_set_version_max(shard->applier, limits->apply_version_max);
@@ -68,7 +68,7 @@ err shard_new(uint32_t number, uint64_t self, const struct shard_limits *limits,
     rep.apply_version = applier_meta(shard->applier)->apply_version;
     rep.apply_version_max = limits->apply_version_max;
     rep.apply_version_floor = APPLY_VERSION_FLOOR;
-    shard->rep = rep_new(number, self, &limits->rep, &rep);
+    shard->rep = rep_new(image->number, self, &limits->rep, &rep);
     if (rep_apply_version(shard->rep) > limits->apply_version_max) {
         shard_free(shard);
         return ERR_TOO_NEW;

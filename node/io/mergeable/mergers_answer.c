@@ -70,7 +70,9 @@ static void answer_read(struct mergers *mergers, uint32_t shard, const struct wa
 
     if (done->result != ERR_OK || done->record == NULL) {
         mergers_refuse_unavailable(mergers, call->id,
-                                   "a majority of the members did not answer in time");
+                                   done->result == ERR_NEED
+                                       ? "no majority of the members has what the context has seen"
+                                       : "a majority of the members did not answer in time");
         return;
     }
     struct slice entity =

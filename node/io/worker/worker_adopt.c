@@ -54,11 +54,12 @@ err worker_adopt(struct worker *worker, uint32_t shard, const struct shard_image
     struct slot *slot = &worker->slots[shard];
     struct shard_image pooled = *image;
 
+    pooled.number = shard;
     pooled.arenas = &worker->arenas;
     pooled.answers = worker->options.answers;
     halt_if_noted(worker, shard, &pooled);
-    err e = shard_new(shard, worker->options.self, &worker->options.limits,
-                      worker->options.handlers, &pooled, &slot->shard);
+    err e = shard_new(worker->options.self, &worker->options.limits, worker->options.handlers,
+                      &pooled, &slot->shard);
 
     if (e != ERR_OK)
         return e;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "runtime/base/err.h"
+#include "tests/chaos/check/edits.h"
 #include "tests/chaos/check/linear.h"
 #include "tests/chaos/check/names.h"
 
@@ -53,6 +54,7 @@ struct history {
     size_t replica_count, replica_capacity;
     uint32_t *faults; /* Their kinds, a name each. */
     size_t fault_count, fault_capacity;
+    struct edits edits;
     struct names players, mails, nodes, digests, kinds;
     struct names numbers; /* Of calls, to find them again. */
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/chaos/check/documents.h"
 #include "tests/chaos/check/whole.h"
 
 enum { EXIT_HOLDS, EXIT_VIOLATED, EXIT_UNREADABLE, EXIT_UNDECIDED };
@@ -14,7 +15,9 @@ static const char usage_text[] = "usage: holdfast-check [--json] HISTORY\n"
                                  "Judges what callers of a cluster were told: per player "
                                  "linearizable (calls without an answer may have\n"
                                  "taken place or not), fences kept, every coin somewhere, no mail "
-                                 "claimed twice, replicas alike.\n"
+                                 "claimed twice, replicas alike;\n"
+                                 "of documents: nothing lost or back, each counted once, no member "
+                                 "apart.\n"
                                  "Exits with 0: it holds; 1: it does not; 2: the file cannot be "
                                  "read; 3: a player could not be decided.\n";
 
@@ -53,6 +56,8 @@ static void print_text(const struct history *history, const struct findings *fin
            "%zu faults of %zu kinds\n",
            history->call_count, history->players.count, tally.answered, tally.refused, tally.open,
            history->fault_count, history->kinds.count);
+    printf("%zu edits and %zu reads of %zu documents\n", history->edits.edit_count,
+           history->edits.look_count, history->edits.documents.count);
     printf("%zu violations, %zu players undecided\n", findings->count, undecided);
 }
 
@@ -62,9 +67,10 @@ static void print_json(const struct history *history, const struct findings *fin
     struct tally tally = tally_of(history);
 
     printf("{\"calls\":%zu,\"players\":%zu,\"carried_out\":%zu,\"refused\":%zu,\"unknown\":%zu,"
-           "\"faults\":%zu,\"violations\":%zu,\"undecided\":%zu}\n",
+           "\"faults\":%zu,\"edits\":%zu,\"looks\":%zu,\"violations\":%zu,\"undecided\":%zu}\n",
            history->call_count, history->players.count, tally.answered, tally.refused, tally.open,
-           history->fault_count, findings->count, undecided);
+           history->fault_count, history->edits.edit_count, history->edits.look_count,
+           findings->count, undecided);
 }
 
 static int judge(const struct history *history, bool json)
@@ -76,6 +82,7 @@ static int judge(const struct history *history, bool json)
     whole_conservation(history, &findings);
     whole_mails(history, &findings);
     whole_convergence(history, &findings);
+    documents_judge(&history->edits, &findings);
     if (history->call_count == 0)
         finding_add(&findings, "the history has no calls: it proves nothing");
     (json ? print_json : print_text)(history, &findings, undecided);

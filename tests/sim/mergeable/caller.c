@@ -319,6 +319,30 @@ static void forge(struct msim *sim, const struct node *node, const struct sessio
     sim->counts->tokens_forged += e == ERR_INVALID;
 }
 
+/* One that has a context of that record; NULL: none has. No dice are thrown for it. */
+static struct session *session_of(struct msim *sim, uint32_t key)
+{
+    for (uint32_t i = 0; i < SESSIONS; i++) {
+        struct session *session = &sim->sessions[i];
+
+        if (session->used && session->key == key && session->token.size > 0)
+            return session;
+    }
+    return NULL;
+}
+
+/* The session was shown what a read told it. */
+static void shown_to(struct msim *sim, struct node *node, struct session *session,
+                     const struct merge_record *record)
+{
+    oracle_session_read(sim, session, record);
+    buf_clear(&session->token);
+    if (merge_token_of(node->replica, sim->keys[session->key], record, (struct slice){ 0 },
+                       &session->token) != ERR_OK)
+        forget(session);
+    judge_token(sim, node, session, false);
+}
+
 static void call_read(struct msim *sim)
 {
     struct session *session = &sim->sessions[msim_between(sim, 0, SESSIONS - 1)];
@@ -345,12 +369,7 @@ static void call_read(struct msim *sim)
     oracle_shown(sim, &record, msim_wall(sim, node));
     if (session->key % FORMS == COUNTERS)
         counting_judge(sim, &record, session->key, msim_wall(sim, node));
-    oracle_session_read(sim, session, &record);
-    buf_clear(&session->token);
-    if (merge_token_of(node->replica, sim->keys[session->key], &record, (struct slice){ 0 },
-                       &session->token) != ERR_OK)
-        forget(session);
-    judge_token(sim, node, session, false);
+    shown_to(sim, node, session, &record);
     merge_record_deinit(&record);
 }
 
@@ -361,12 +380,20 @@ static void call_majority(struct msim *sim)
 
     if (node == NULL || read->used)
         return;
+    buf_deinit(&read->token);
     *read = (struct majority_read){ .node = (uint32_t)node->id,
                                     .key = (uint32_t)msim_between(sim, 0, KEYS - 1),
                                     .boot = node->boot };
+    struct session *session = session_of(sim, read->key);
+
+    read->session = session;
+    if (session != NULL)
+        buf_append(&read->token, session->token.data, session->token.size);
     read->acked_before = sim->acked_last; /* Only these it has to see. */
     err e = merge_read_majority(node->replica, msim_wall(sim, node), sim->keys[read->key],
-                                &read->ticket);
+                                buf_slice(&read->token), &read->ticket);
+
+    PROMISE(sim, e != ERR_INVALID, "an own context is refused");
 
     read->used = e == ERR_OK;
     msim_drain(sim, node);
@@ -383,12 +410,18 @@ void msim_done(struct msim *sim, struct node *node, const struct merge_done *don
             read->ticket != done->ticket)
             continue;
         read->used = false;
+        sim->counts->majority_not_yet += done->result == ERR_NEED;
         if (done->record == NULL)
             continue;
         sim->counts->majority_reads++;
         if (read->key % FORMS == COUNTERS)
             counting_majority(sim, read, done->record);
         oracle_majority_read(sim, read, done->record);
+        if (read->session != NULL && read->session->key == read->key &&
+            slice_equal(buf_slice(&read->session->token), buf_slice(&read->token))) {
+            sim->counts->majority_tokens++;
+            shown_to(sim, node, read->session, done->record);
+        }
     }
 }
 

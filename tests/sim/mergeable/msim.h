@@ -29,7 +29,7 @@
 /* clang-format off */
 #define MSIM_REACH(X) \
     X(writes) X(acked) X(majority_acked) X(memory) X(refused_clock) X(refused_syncing) \
-    X(refused_majority) X(siblings_refused) X(reads) X(not_yet) X(majority_reads) X(tokens) \
+    X(refused_majority) X(siblings_refused) X(reads) X(not_yet) X(majority_reads) X(majority_tokens) X(majority_not_yet) X(tokens) \
     X(tokens_forged) X(tokens_lost) X(crashes) X(disks_lost) X(images) X(damaged) X(voided) \
     X(cuts) X(joints) X(left) X(departed) X(erasures) X(sweeps) X(closed) X(pulls_full) \
     X(checkpoints) X(logs_kept) X(deletes) X(siblings) X(expired) X(config_changed_pending) \
@@ -163,6 +163,8 @@ struct majority_read {
     bool used;
     uint32_t node, key;
     uint64_t ticket, boot, acked_before;
+    struct session *session; /* Whose context it brought; NULL: without one. */
+    struct buf token;
 };
 
 struct msim {

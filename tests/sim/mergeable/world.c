@@ -350,6 +350,8 @@ void msim_world_free(struct msim *sim)
     }
     for (uint32_t i = 0; i < sim->flight_count; i++)
         buf_deinit(&sim->flights[i].bytes);
+    for (uint32_t i = 0; i < ARRAY_SIZE(sim->reads); i++)
+        buf_deinit(&sim->reads[i].token);
     for (uint32_t i = 0; i < SESSIONS; i++)
         buf_deinit(&sim->sessions[i].token);
     for (uint32_t i = 0; i < KEYS; i++)
