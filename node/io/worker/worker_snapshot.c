@@ -8,9 +8,9 @@
 #include "node/io/worker/worker_internal.h"
 #include "runtime/base/check.h"
 
-#define JOBS_MAX     2u /* At once, so that threads of the pool stay for rows. */
-#define RESET_MS_MAX 60000u
-#define RETRY_MS     1000u /* After the database had no room. */
+#define JOBS_MAX 2u     /* At once, so that threads of the pool stay for rows. */
+#define RETRY_MS 1000u  /* After the database had no room. */
+#define TELL_MS  30000u /* The log has none, as it seems. */
 
 enum snapshot_kind { SNAPSHOT_PAGE, SNAPSHOT_STORE, SNAPSHOT_SWITCH, SNAPSHOT_FINISH };
 
@@ -175,13 +175,17 @@ static void install_go_on(struct worker *worker, uint32_t shard)
     }
 }
 
+static void tell_no_space(struct worker *worker, uint32_t shard)
+{
+    log_event(worker->options.log, LOG_ERROR, "shard.snapshot_no_space", LOG_N("shard", shard));
+}
+
 /* The step is repeated from its beginning: it writes the same again. */
 static void install_retry(struct worker *worker, struct snapshot_job *job)
 {
     struct slot *slot = &worker->slots[job->shard];
 
-    log_event(worker->options.log, LOG_ERROR, "shard.snapshot_no_space",
-              LOG_N("shard", job->shard));
+    tell_no_space(worker, job->shard);
     slot->install_ms = loop_now_ms(worker->options.loop) + RETRY_MS;
     if (job->kind == SNAPSHOT_SWITCH) {
         take(&slot->snapshot_meta, &job->bytes);
@@ -356,6 +360,13 @@ static bool is_reset(void *user)
     return slot->install == INSTALL_NONE;
 }
 
+static bool is_never(void *user)
+{
+    (void)user;
+    return false;
+}
+
+/* The node starts: nothing else goes on until a full disk has room for it. */
 err worker_snapshot_recover(struct worker *worker, uint32_t shard)
 {
     if (!db_reset_due(worker->options.db, shard))
@@ -363,8 +374,16 @@ err worker_snapshot_recover(struct worker *worker, uint32_t shard)
     worker->slots[shard].install = INSTALL_RECOVER;
     worker_write_reset(worker, shard, reset_done);
     worker_write_start(worker);
-    CHECK(loop_run_until(worker->options.loop, is_reset, &worker->slots[shard], RESET_MS_MAX));
-    return db_stage_finish(worker->options.db, shard);
+    while (!loop_run_until(worker->options.loop, is_reset, &worker->slots[shard], TELL_MS))
+        tell_no_space(worker, shard);
+    err e = db_stage_finish(worker->options.db, shard);
+
+    while (e == ERR_FULL) {
+        tell_no_space(worker, shard);
+        (void)loop_run_until(worker->options.loop, is_never, NULL, RETRY_MS);
+        e = db_stage_finish(worker->options.db, shard);
+    }
+    return e;
 }
 
 void worker_snapshot_deinit(struct worker *worker)

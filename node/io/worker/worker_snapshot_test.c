@@ -1,4 +1,5 @@
-/* A replica that was removed drops its shard although the database has no room at first. */
+/* A replica that was removed drops its shard although the database has no room at first, also after
+ * a new start. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <rocksdb/c.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -114,7 +116,7 @@ static void open_store(struct fixture *f)
 
     for (int i = 0; i < 2; i++) {
         (void)snprintf(path[i], sizeof path[i], "%s/%s", f->directory, i == 0 ? "log" : "db");
-        assert_int_equal(mkdir(path[i], 0700), 0);
+        assert_true(mkdir(path[i], 0700) == 0 || errno == EEXIST);
     }
     log.directory = path[0];
     log.replica_id = SELF;
@@ -128,13 +130,11 @@ static void open_store(struct fixture *f)
     assert_int_equal(node_log_open(&log, &f->store_log), ERR_OK);
 }
 
-static int setup(void **state)
+/* The process starts, on what stands in the directory. */
+static void start(struct fixture *f)
 {
-    struct fixture *f = mem_zalloc(sizeof *f);
     bool damaged = true;
 
-    f->log = (struct log){ .write = on_log, .sink = f, .level_min = LOG_INFO };
-    test_directory_make("worker_snapshot", f->directory);
     assert_int_equal(loop_new(&f->loop), ERR_OK);
     open_store(f);
     f->views = shard_views_new(SHARDS);
@@ -164,6 +164,24 @@ static int setup(void **state)
     };
     assert_int_equal(workers_new(&options, &f->workers, &damaged), ERR_OK);
     assert_false(damaged);
+}
+
+static void stop(struct fixture *f)
+{
+    workers_free(f->workers);
+    shard_views_free(f->views);
+    node_log_close(f->store_log);
+    db_close(f->db);
+    loop_free(f->loop);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = mem_zalloc(sizeof *f);
+
+    f->log = (struct log){ .write = on_log, .sink = f, .level_min = LOG_INFO };
+    test_directory_make("worker_snapshot", f->directory);
+    start(f);
     *state = f;
     return 0;
 }
@@ -172,11 +190,8 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    workers_free(f->workers);
-    shard_views_free(f->views);
-    node_log_close(f->store_log);
-    db_close(f->db);
-    loop_free(f->loop);
+    stop(f);
+    atomic_store(&full_flushes, 0);
     test_directory_remove(f->directory);
     free(f);
     return 0;
@@ -221,11 +236,38 @@ static void a_switch_waits_until_the_database_has_room(void **state)
     assert_int_equal(atomic_load(&flushes), 4);
 }
 
+static bool is_switching(void *user)
+{
+    (void)user;
+    return atomic_load(&flushes) > 0;
+}
+
+/* It was stopped before the end of the switch, and started with no room for it. */
+static void a_start_in_mid_switch_waits_until_the_database_has_room(void **state)
+{
+    struct fixture *f = *state;
+
+    record(f, 1, SELF);
+    assert_true(loop_run_until(f->loop, is_serving, f, WAIT_MS));
+    atomic_store(&flushes, 0);
+    record(f, 2, OTHER);
+    assert_true(loop_run_until(f->loop, is_switching, f, WAIT_MS));
+    stop(f);
+    atomic_store(&flushes, 0);
+    atomic_store(&full_flushes, 1u << 0 | 1u << 1);
+    start(f);
+    assert_int_equal(f->no_space, 2);
+    assert_int_equal(f->dropped, 0);
+    assert_false(db_reset_due(f->db, SHARD));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_switch_waits_until_the_database_has_room, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_start_in_mid_switch_waits_until_the_database_has_room,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,6 +183,12 @@ static bool is_losable(const struct write *write)
     return write->acked_at == 0 || write->durability == MERGE_MEMORY || write->exempt;
 }
 
+/* No row says anything of it any more: a clock that is voided forgets it. */
+static bool was_erased(const struct msim *sim, const struct write *write)
+{
+    return write->erasure < sim->erasures[write->key / FORMS];
+}
+
 static bool was_removed(const struct msim *sim, const struct cell *cell)
 {
     for (uint32_t i = 0; i < cell->remover_count; i++)
@@ -286,6 +292,15 @@ void oracle_majority_read(struct msim *sim, const struct majority_read *read,
 
 /* ---- losses ---- */
 
+/* Rows show it. Of what nothing is left but a dot, as of a delete, the clock alone knows. */
+static bool is_shown(const struct msim *sim, uint32_t write)
+{
+    for (uint32_t i = 0; i < sim->cell_count; i++)
+        if (sim->cells[i].write == write && sim->cells[i].remover_count == 0)
+            return true;
+    return false;
+}
+
 void oracle_loss(struct msim *sim, const struct node *node, uint32_t key)
 {
     struct merge_replica *others[NODES] = { 0 };
@@ -297,7 +312,7 @@ void oracle_loss(struct msim *sim, const struct node *node, uint32_t key)
         struct write *write = &sim->writes[i];
         bool held = false;
 
-        if (key != UINT32_MAX && write->key != key)
+        if (key != UINT32_MAX && write->key != key && is_shown(sim, i))
             continue;
         for (uint32_t j = 0; j < NODES; j++)
             held |= others[j] != NULL && ended_holds(sim, &others[j]->clock, write->dot);
@@ -403,7 +418,7 @@ void oracle_healed(struct msim *sim)
 
     for (uint32_t i = 0; i < sim->write_count; i++)
         PROMISE(sim,
-                is_losable(&sim->writes[i]) ||
+                is_losable(&sim->writes[i]) || was_erased(sim, &sim->writes[i]) ||
                     ended_holds(sim, &replica->clock, sim->writes[i].dot),
                 "an acknowledged write is lost: write %u of key %u", i, sim->writes[i].key);
     for (uint32_t i = 0; i < sim->cell_count; i++)
