@@ -61,7 +61,9 @@ static void the_table_follows_from_what_each_method_is(void **state)
         if (is_open(method, CODE(INTERNAL)) && is_write(method))
             assert_int_equal(method->id, METHOD_ACCEPT_ETCD_RESTORE);
         const struct method_info *part = method_find(method->element);
-        bool carried_out = part != NULL && method_told(part) == method; /* By an internal one. */
+        /* By an internal one, or by a transaction. */
+        bool carried_out =
+            part != NULL && (method_told(part) == method || part->id == METHOD_EXECUTE_TRANSACTION);
         bool operates =
             (method->route == METHOD_MUTATION && method->id != METHOD_RESOLVE_OPERATION) ||
             carried_out;

@@ -154,7 +154,7 @@ static void every_batch_method_has_the_shape_that_scatter_writes(void **state)
         assert_string_equal(failed->name, "failed");
         assert_int_equal(failed->type, PROTOBUF_C_TYPE_UINT32);
     }
-    assert_int_equal(batches, 11);
+    assert_int_equal(batches, 13);
 }
 
 /* Whether scatter.c copies fields of that type. */

@@ -56,6 +56,9 @@ class DocumentsBackup(Backups):
     def presence(self, client, player="ada"):
         return client.settle("PresenceService/GetPresence", {"playerId": player}).get("presence", {}).get("connections", [])
 
+    def user(self, client, player="ada"):
+        return client.settle("UserService/GetUser", {"playerId": player})["user"]
+
     def write_all(self, client):
         """The id of an increment, and the context of siblings."""
         op_id = uuid7()
@@ -68,8 +71,9 @@ class DocumentsBackup(Backups):
         self.put(client, "rooms", {"at": "harbour"})
         self.add(client, op_id)
         self.add(client, uuid7())
-        client.settle("PresenceService/SetPresence", {
-            "playerId": "ada", "connection": "phone", "opId": uuid7(), "ttlMs": 3600000})
+        client.settle("UserService/UpsertUser", {
+            "playerId": "ada", "opId": uuid7(), "displayName": "Ada", "settings": {"music": 0},
+            "connection": "phone", "ttlMs": 3600000})
         for number in range(GUILDS):
             self.put(client, "prefs", {"n": number}, f"guild:{number}")
             self.put(client, "rooms", {"n": number}, f"guild:{number}")
@@ -97,6 +101,8 @@ class ReturnTest(DocumentsBackup):
         self.assertEqual(stood["rooms", PLAYER], ['{"at": "castle"}', '{"at": "harbour"}'])
         self.assertEqual(stood["prefs", PLAYER], ['{"volume": 4}'])
         self.assertEqual(len(was_there), 1)
+        user = self.user(client)
+        self.assertEqual((user["displayName"], user["settings"], user["connections"]), ("Ada", {"music": 0}, was_there))
         ran = holdfast(self.cluster, "backup", self.dir, "-o", "json")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("that it alone has", ran.stderr)
@@ -110,6 +116,7 @@ class ReturnTest(DocumentsBackup):
         self.done("restore", self.dir, cluster=other)
         self.assertEqual(self.all_documents(other.client), stood)
         self.assertEqual(self.presence(other.client), was_there)
+        self.assertEqual(self.user(other.client), user)
         other.nodes[2].start()
         self.life_goes_on(other, op_id, context)
 
