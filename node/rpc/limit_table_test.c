@@ -8,6 +8,7 @@
 #include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_metadata.h"
 #include "node/rpc/fixture_shards.h"
+#include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 
 enum shape {
@@ -77,6 +78,24 @@ static const struct row rows[] = {
     { "transaction_changes", METHOD_EXECUTE_TRANSACTION, "changes", COUNT, 1,
       LIMIT_TRANSACTION_CHANGES, "changes", "1 to 32" },
     { "", METHOD_LIST_ENTRIES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "", METHOD_LIST_ITEMS, "page_size", NUMBER, 0, 500, "page_size", "1 to 500, or 0" },
+    { "", METHOD_LIST_FAVORITES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "", METHOD_LIST_BY_TARGET, "page_size", NUMBER, 0, 1000, "page_size", "1 to 1000, or 0" },
+    { "", METHOD_LIST_PLAYERS, "page_size", NUMBER, 0, 1000, "page_size", "1 to 1000, or 0" },
+    { "", METHOD_LIST_QUARANTINED, "page_size", NUMBER, 0, 1024, "page_size", "1 to 1024, or 0" },
+    { "", METHOD_LIST_CONSUMERS, "page_size", NUMBER, 0, 100, "page_size", "1 to 100, or 0" },
+    { "", METHOD_LIST_FLAGGED_EDGES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "", METHOD_CHECK_PLAYER, "page_size", NUMBER, 0, 64, "page_size", "1 to 64, or 0" },
+    { "", METHOD_LIST_PLAYER_COUNTERS, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "reason_bytes", METHOD_CONTAIN_PLAYER, "reason", TEXT, 1, LIMIT_REASON_BYTES, "reason",
+      "1 to 64 " CLEAN },
+    { "", METHOD_LIST_MAIL, "page_size", NUMBER, 0, 100, "page_size", "1 to 100, or 0" },
+    { "", METHOD_LIST_RESERVATIONS, "page_size", NUMBER, 0, 64, "page_size", "1 to 64, or 0" },
+    { "items", METHOD_RELEASE_QUARANTINE, "made_items", COUNT, 0, LIMIT_ITEMS, "made_items",
+      "at most 64" },
+    { "currencies", METHOD_RELEASE_QUARANTINE, "made_amounts", COUNT, 0, LIMIT_CURRENCIES,
+      "made_amounts", "at most 16" },
+    { "", METHOD_EXPORT_PLAYER, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
     { "", METHOD_GET_SHARD_TOP, "limit", NUMBER, 1, 1000, "limit", "1 to 1000" },
     { "", METHOD_LIST_SHARD_EVENTS, "limit", NUMBER, 1, 1000, "limit", "1 to 1000" },
 };
@@ -182,7 +201,12 @@ static void fill(struct fixture *f, const struct row *row, ProtobufCMessage *req
     set_text(request, "to_player_id", "bob");
     set_text(request, "target_id", arena_printf(&f->arena, "%s", target));
     set_text(request, "op_id", fixture_op_id(f));
-    set_text(request, "authority", row->method == METHOD_GRANT ? "system:payments" : "unheld");
+    set_text(request, "authority",
+             row->method == METHOD_GRANT                ? "system:payments"
+             : row->method == METHOD_RELEASE_QUARANTINE ? "system:admin"
+                                                        : "unheld");
+    if (row->method == METHOD_RELEASE_QUARANTINE)
+        set_text(request, "reason", "looked at");
     set_text(request, "incarnation", SERVER_A);
     if (row->method == METHOD_RESERVE_CURRENCIES)
         set(f, request, "expires_in_ms", NUMBER, 1000);
@@ -294,10 +318,26 @@ static void each_public_limit_has_a_row_or_is_named_as_without(void **state)
     }
 }
 
+static void each_list_of_a_shard_has_a_row_for_its_pages(void **state)
+{
+    (void)state;
+    for (uint32_t id = 1; id <= METHOD_ID_MAX; id++) {
+        const struct method_info *method = method_find(id);
+        bool found =
+            method == NULL || handler_find(node_handlers(), id) == NULL ||
+            protobuf_c_message_descriptor_get_field_by_name(method->request, "page_size") == NULL;
+        for (size_t i = 0; !found && i < ARRAY_SIZE(rows); i++)
+            found = rows[i].method == id && strcmp(rows[i].path, "page_size") == 0;
+        if (!found)
+            fail_msg("%s needs a row for its page_size", method->name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_refused_one_beyond_its_limits_and_not_at_them),
+        cmocka_unit_test(each_list_of_a_shard_has_a_row_for_its_pages),
         cmocka_unit_test(each_public_limit_has_a_row_or_is_named_as_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
