@@ -307,6 +307,7 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_WATCH_INCIDENTS:
     case METHOD_READ_BACKUP:
     case METHOD_PUT_DEFINITION: /* A body of at most 4000 bytes. */
+    case METHOD_RESTORE_DEFINITION:
     case METHOD_CHANGE_DEFINITION:
         return METHOD_BYTES_LISTS;
     case METHOD_POLL: /* A cursor names a place in each shard. */

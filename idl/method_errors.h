@@ -386,6 +386,10 @@
     OF_READER(X) \
     X(VERSION_CONFLICT, OPEN, "another process of the shard's members answers than the one that gave the first page", "start the backup again")
 #define ERRORS_PREPARE_RESTORE(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_RESTORE_DEFINITION(X) \
+    OF_WRITER(X) \
+    X(VERSION_CONFLICT, OPEN, "the cluster has another definition under that name or number", "restore into a new cluster") \
+    X(CAPACITY_FULL, OPEN, "there are too many definitions, currencies, or rate rules about one subject, or they are too large", "")
 #define OF_RESTORE(X) \
     OF_WRITER(X) OF_SHARD_STATE(X)
 #define ERRORS_BEGIN_RESTORE(X) \

@@ -69,6 +69,10 @@ UNIT_OF_METHOD = {
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
         "node/rpc/backup_restore_test.c", "a_shard_in_use_is_refused"),
+    ("BackupService/RestoreDefinition", "VERSION_CONFLICT", False): (
+        "coordinator/core/definitions_test.c", "a_definition_of_a_backup_takes_no_others_place"),
+    ("BackupService/RestoreDefinition", "CAPACITY_FULL", False): (
+        "coordinator/core/definitions_test.c", "a_definition_of_a_backup_needs_room"),
     ("BackupService/RestoreDocuments", "VERSION_CONFLICT", False): (
         "node/io/mergeable/mergers_backup_test.c", "CODE(VERSION_CONFLICT)"),
     ("BackupService/RestoreDocuments", "NOT_FOUND", False): (
@@ -771,6 +775,8 @@ class Errors(ClusterTest):
                            ("Delete", {})):
             writes[f"DefinitionService/{verb}Definition"] = unheard | more
         writes["BackupService/RestoreDocuments"] = {"shard": 0}
+        writes["BackupService/RestoreDefinition"] = {"definition": {
+            "number": 7, "version": 1, "name": "unheard", "body": {"counter": {"maxValue": 5}}}}
         writes["SessionService/UnregisterServer"] = {"incarnation": self.client.register("unheard")}
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
         calls = writes | OF_ETCD | {"AdminService/SetPolicy": {"policy": policy | {"version": policy["version"] + 1}}}

@@ -107,6 +107,13 @@ struct disk_job {
     bool open;
 };
 
+/* A member that a backup waited for in vain: for some seconds the other shards' do not. */
+struct gather_absent {
+    uint64_t member; /* 0: none. */
+    uint64_t until_ms, since_wall_ms;
+};
+#define GATHER_ABSENT_MAX 16u
+
 struct mergers {
     struct mergers_options options;
     /* mergers_drain: what is durable comes back by it. */
@@ -129,6 +136,7 @@ struct mergers {
     uint64_t repair_bytes, messages_dropped, calls, disk_ns;
     struct gather *gathers; /* First pages of backups that wait for other members. */
     uint64_t gather_last;
+    struct gather_absent absent[GATHER_ABSENT_MAX];
     struct loop_timer gather_timer;
     bool stopping;
 };
