@@ -187,9 +187,13 @@ err backup_rows_read(struct document_context *context, struct slice after, uint3
         uint64_t number = number_of(row->key);
         const struct document_rule *rule = number > 0 ? rule_at(context->rules, number) : NULL;
 
-        if (number > 0 && rule == NULL)
+        if (number > 0 && rule == NULL && !context->rules->complete)
             return document_unavailable(context,
                                         "this member does not know a collection of documents yet");
+        if (number > 0 && rule == NULL) {
+            ret_page->left_out++;
+            continue;
+        }
         size_t before = rows->size;
 
         if (rule == NULL || !rule->deleted)
@@ -232,6 +236,8 @@ static err number_here(struct document_context *context, struct slice name,
     const struct document_rule *rule =
         name.size > 0 ? document_rules_find(context->rules, name) : NULL;
 
+    if (name.size > 0 && rule == NULL && !context->rules->complete)
+        return document_unavailable(context, "this member has not read all definitions yet");
     if (name.size > 0 && rule == NULL)
         return no_such_collection(context, name);
     if (policy != (rule != NULL ? rule->policy : MERGE_POLICY_MERGE))
@@ -330,6 +336,10 @@ err backup_rows_put(struct document_context *context, const struct backup_part *
 
     if (part->first > MCLOCK_COUNTER_MAX - BACKUP_ROWS_BYTES_MAX)
         return refuse_rows(context);
+    const struct mclock_actor *actor = mclock_find(&context->replica->clock, part->actor);
+
+    if (actor != NULL && actor->closed)
+        return document_unavailable(context, "this member has ended the restore of that part");
     if (mclock_floor(&context->replica->clock, part->actor) < part->first)
         return document_unavailable(context,
                                     "this member does not have the parts before this one yet");

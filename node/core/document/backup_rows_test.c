@@ -479,6 +479,9 @@ static void a_collection_that_is_missing_or_another_is_named(void **state)
 
     document_rules_clear(&f->rules[1]);
     assert_int_equal(put(f, 0, 0, rows, &next), ERR_CONFLICT);
+    assert_int_equal(f->refusal.code, CODE(UNAVAILABLE)); /* It may be told yet. */
+    f->rules[1].complete = true;
+    assert_int_equal(put(f, 0, 0, rows, &next), ERR_CONFLICT);
     assert_int_equal(f->refusal.code, CODE(NOT_FOUND));
     assert_non_null(strstr(f->refusal.message, "\"rooms\""));
     define(f, &f->rules[1], 9, "rooms", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_SET);
@@ -496,6 +499,11 @@ static void a_collection_that_is_missing_or_another_is_named(void **state)
     document_rules_clear(&f->rules[0]);
     assert_int_equal(backup_rows_read(&context, (struct slice){ 0 }, 1, &f->page), ERR_CONFLICT);
     assert_int_equal(f->refusal.code, CODE(UNAVAILABLE));
+    /* One that etcd has lost ends no backup. */
+    f->rules[0].complete = true;
+    assert_int_equal(backup_rows_read(&context, (struct slice){ 0 }, 1, &f->page), ERR_OK);
+    assert_int_equal(f->page.rows.size, 0);
+    assert_int_equal(f->page.left_out, 1);
 }
 
 static void rows_that_are_cut_or_changed_are_refused_or_taken_as_they_are(void **state)

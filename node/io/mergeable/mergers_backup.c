@@ -82,6 +82,9 @@ static void answer_page(struct mergers *mergers, const struct page_request *requ
 
     if (context.replica != NULL)
         e = backup_rows_read(&context, request->after, request->bytes_max, &page);
+    if (page.left_out > 0)
+        log_event(mergers->options.log, LOG_WARN, "documents.left_out_of_backup",
+                  LOG_N("shard", request->shard), LOG_N("records", page.left_out));
     if (e == ERR_OK)
         mergers_answer(mergers, request->call, REPLY_OK,
                        pack_page(mergers, request->shard, &page, request->away));

@@ -439,6 +439,63 @@ static void a_restore_waits_for_its_entry_and_serves_no_call_meanwhile(void **st
     assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
 }
 
+/* All nodes start anew on checkpoints from before the restore, which no owner has read yet. */
+static void a_restore_that_a_start_interrupts_goes_on_where_it_was(void **state)
+{
+    struct trio *t = *state;
+    struct page page = { 0 };
+    bool whole = false;
+
+    assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
+    assert_int_equal(read_page(t, 0, 0, &page), REPLY_OK);
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        log_says(t, i, true);
+    for (int i = 0; i < 100 && !whole; i++) {
+        assert_int_equal(put_rows(t, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
+        pass(t, 100);
+    }
+    assert_true(whole);
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        finish(t, i);
+        t->nodes[i].restored = (struct mergers_restored){ MERGERS_GENERATION_FIRST, false };
+    }
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        begin(t, i);
+    pass(t, 8000); /* Of reports, after which members would end its actor. */
+    refused_with(t, write_room(t, 0, "b"), CODE(UNAVAILABLE));
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        log_says(t, i, true);
+    pass(t, 300);
+    assert_int_equal(put_rows(t, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        log_says(t, i, false);
+    assert_int_equal(shown(t, 0), 1);
+    assert_int_equal(write_room(t, 0, "b"), REPLY_OK);
+    buf_deinit(&page.rows);
+}
+
+/* A record without it and its log's word of a restore come at once. */
+static void a_member_that_left_drops_what_was_before_a_restore(void **state)
+{
+    struct trio *t = *state;
+    const struct rep_record record = {
+        .generation = 1,
+        .epoch = 2,
+        .owner = 1,
+        .membership = { .config = 2, .count = 2, .members = { 1, 2 } },
+    };
+
+    assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
+    pass(t, 300);
+    t->cut = 3;
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        mergers_record(t->nodes[i].mergers, SHARD, &record);
+        log_says(t, i, true);
+    }
+    pass(t, 600);
+    assert_int_equal(shown(t, 2), 0);
+}
+
 /* Member 3 does not hear of the restore: it has two documents of before, and neither comes back. */
 static void a_member_that_was_away_brings_nothing_of_before_back(void **state)
 {
@@ -487,6 +544,8 @@ int main(void)
         TEST(a_shard_without_documents_gets_none_by_a_backup),
         TEST(a_restore_waits_for_its_entry_and_serves_no_call_meanwhile),
         TEST(a_member_that_was_away_brings_nothing_of_before_back),
+        TEST(a_restore_that_a_start_interrupts_goes_on_where_it_was),
+        TEST(a_member_that_left_drops_what_was_before_a_restore),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

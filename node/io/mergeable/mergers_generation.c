@@ -23,10 +23,15 @@ void mergers_generation_follow(struct mergers *mergers, uint32_t shard)
     const struct mergers_options *options = &mergers->options;
     struct mergers_restored restored;
 
-    if (options->restored == NULL || !options->restored(options->user, shard, &restored))
+    if (options->restored == NULL)
         return;
-    merger->restoring = restored.goes_on;
-    if (is_news(merger, &restored)) {
+    bool says = options->restored(options->user, shard, &restored);
+    bool is_behind = mergers_generation_of(merger) != MERGERS_GENERATION_FIRST &&
+                     (!says || restored.generation == MERGERS_GENERATION_FIRST);
+
+    /* Until the log has come to the restore that this member knows of, it may go on. */
+    merger->restoring = is_behind || (says && restored.goes_on);
+    if (says && is_news(merger, &restored)) {
         log_event(
             options->log, LOG_INFO, "documents.generation_begun", LOG_N("shard", shard),
             LOG_N("records_dropped", merger->replica != NULL ? merger->replica->store.count : 0));

@@ -71,8 +71,9 @@ static bool can_tell(const struct mergers *mergers, uint32_t shard,
     *ret_replica = merger->replica;
     if (!merger->known || !membership_has(&merger->record.membership, mergers->options.self))
         return false;
-    if (merger->replica == NULL)
-        return is_old_member(mergers, merger);
+    if (merger->replica == NULL) /* One whose disk was lost may have had some. */
+        return is_old_member(mergers, merger) && mergers_generation_bars(mergers, shard) == NULL &&
+               (mergers->db == NULL || !merge_db_lost(mergers->db));
     return merger->started && !merger->replica->syncing &&
            mergers_generation_bars(mergers, shard) == NULL;
 }

@@ -386,6 +386,8 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     struct merger *merger = &mergers->shards[shard];
 
     mergers_generation_follow(mergers, shard);
+    if (merger->replica == NULL) /* It is no member of the shard that was restored. */
+        return;
     mergers_erasures_follow(mergers, shard);
     merge_tick(merger->replica, loop_wall_ms());
     mergers_drain(mergers, shard);
