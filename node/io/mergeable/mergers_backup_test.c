@@ -439,7 +439,7 @@ static void a_restore_waits_for_its_entry_and_serves_no_call_meanwhile(void **st
     assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
 }
 
-/* All nodes start anew on checkpoints from before the restore, which no owner has read yet. */
+/* All nodes start again on checkpoints from before the restore, which no owner has read yet. */
 static void a_restore_that_a_start_interrupts_goes_on_where_it_was(void **state)
 {
     struct trio *t = *state;
