@@ -12,7 +12,7 @@
 #define NODE_CORE_MERGEABLE_REPLICA_H
 
 #include "node/core/entry/start.h"
-#include "node/core/mergeable/index.h"
+#include "node/core/mergeable/lacking.h"
 #include "node/core/mergeable/store.h"
 #include "node/core/mergeable/token.h"
 
@@ -103,6 +103,7 @@ struct merge_peer {
      * have been taking everything in itself. */
     uint64_t pulled_config, taken_config;
     struct merge_pull pull;
+    struct lacking lacking; /* What it pulls. */
 };
 
 /* A write that waits for its durability, or a read for its majority. */

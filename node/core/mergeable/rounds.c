@@ -266,7 +266,7 @@ static err dispatch(struct merge_replica *replica, struct incoming_message *in)
     case MERGE_ACK:
         return take_ack(replica, in);
     case MERGE_PULL:
-        return merge_pull_serve(replica, &in->head, in->reader);
+        return merge_pull_serve(replica, &in->head, in->reader, in->now_ms);
     case MERGE_CHUNK:
         return merge_pull_take(replica, &in->head, in->reader, in->now_ms);
     case MERGE_ASK:

@@ -98,6 +98,36 @@ void merge_store_remove(struct merge_store *store, const struct merge_key *key)
         remove_at(store, at);
 }
 
+static void remove_where(struct merge_store *store,
+                         bool (*goes)(const void *user, const struct merge_row *row),
+                         const void *user)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < store->count; i++) {
+        struct merge_row *row = &store->rows[i];
+
+        if (goes(user, row)) {
+            tell_gone(store, row);
+            row_deinit(row);
+        } else {
+            store->rows[kept++] = *row;
+        }
+    }
+    store->count = kept;
+}
+
+static bool is_void(const void *user, const struct merge_row *row)
+{
+    (void)user;
+    return merge_record_is_void(&row->record);
+}
+
+void merge_store_remove_void(struct merge_store *store)
+{
+    remove_where(store, is_void, NULL);
+}
+
 uint32_t merge_store_after(const struct merge_store *store, const struct merge_key *key)
 {
     if (key == NULL)
@@ -160,6 +190,14 @@ static void erasure_insert(struct merge_store *store, struct slice entity, uint6
     store->erasure_count++;
 }
 
+static bool is_erased(const void *user, const struct merge_row *row)
+{
+    const struct merge_erasure *erasure = user;
+
+    return row->record.erasure < erasure->number &&
+           slice_equal(merge_key_entity(row->key), erasure->entity);
+}
+
 err merge_store_erase(struct merge_store *store, struct slice entity, uint64_t number)
 {
     struct merge_erasure *erasure = erasure_find(store, entity);
@@ -172,19 +210,7 @@ err merge_store_erase(struct merge_store *store, struct slice entity, uint64_t n
         erasure->number = number;
     else
         erasure_insert(store, entity, number);
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < store->count; i++) {
-        struct merge_row *row = &store->rows[i];
-
-        if (row->record.erasure < number && slice_equal(merge_key_entity(row->key), entity)) {
-            tell_gone(store, row);
-            row_deinit(row);
-        } else {
-            store->rows[kept++] = *row;
-        }
-    }
-    store->count = kept;
+    remove_where(store, is_erased, &(struct merge_erasure){ .entity = entity, .number = number });
     return ERR_OK;
 }
 

@@ -45,6 +45,8 @@ struct merge_record *merge_store_find(const struct merge_store *store, const str
 /* Makes an empty one where there is none; keeps a reference to the key. */
 struct merge_record *merge_store_make(struct merge_store *store, struct merge_key *key);
 void merge_store_remove(struct merge_store *store, const struct merge_key *key);
+/* All void records at once, in one walk. */
+void merge_store_remove_void(struct merge_store *store);
 /* Tells the follower of the row of this key; for what has changed its record. */
 void merge_store_changed(struct merge_store *store, const struct merge_key *key);
 /* The place of the first row behind `key`; NULL: of the first. */
