@@ -21,7 +21,6 @@ struct lacking {
     struct lacking_dot *dots; /* By key, then dot. */
     uint32_t at;              /* Up to here they were sent. */
     struct merge_key *after;  /* The last key that was sent, a reference; NULL: none. */
-    uint64_t clock_hash;      /* Of the bytes of the asker's clock. */
     uint64_t moved_ms;
 };
 

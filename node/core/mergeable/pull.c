@@ -1,7 +1,5 @@
 #include "node/core/mergeable/pull.h"
 
-#include "runtime/base/hash.h"
-
 /* ---- the asker ---- */
 
 void merge_pull_ask(struct merge_replica *replica, struct merge_peer *peer)
@@ -74,7 +72,6 @@ struct request {
     bool full;
     struct merge_key *after; /* Owned. */
     struct mclock theirs;    /* Owned. */
-    uint64_t clock_hash;     /* Of its bytes. */
 };
 
 static void request_deinit(struct request *request)
@@ -93,7 +90,6 @@ static err request_decode(struct reader *reader, struct request *ret_request)
         return ERR_CORRUPT;
     if (has_after == 1 && merge_key_decode(reader, &request.after) != ERR_OK)
         return ERR_CORRUPT;
-    request.clock_hash = hash_u64((struct slice){ reader->at, reader_left(reader) });
     if (mclock_decode(reader, &request.theirs) != ERR_OK || reader_finish(reader) != ERR_OK) {
         request_deinit(&request);
         return ERR_CORRUPT;
@@ -170,11 +166,11 @@ static void fill_lacking(const struct merge_replica *replica, struct lacking *la
 }
 
 /* The request asks for what follows the last chunk of the list that is kept. A first one never
- * does: its asker joins the clock that this replica has now. */
+ * does: its asker joins the clock that this replica has now. A list of an earlier pull has more
+ * than is lacked: the clock of a process only grows. */
 static bool goes_on(const struct lacking *lacking, const struct request *request)
 {
     return lacking->count > 0 && request->after != NULL &&
-           lacking->clock_hash == request->clock_hash &&
            merge_key_compare(lacking->after, request->after) == 0;
 }
 
@@ -190,7 +186,6 @@ static err find_lacking(const struct merge_replica *replica, struct lacking *lac
     if (e != ERR_OK)
         return e;
     lacking_seek(lacking, request->after);
-    lacking->clock_hash = request->clock_hash;
     return ERR_OK;
 }
 

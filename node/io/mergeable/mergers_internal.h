@@ -57,7 +57,10 @@ struct merger {
     uint64_t given_up_ms[MERGE_DEPARTING_MAX]; /* By place in departing: when it is forgotten. */
     uint64_t joint_config;                     /* Whose LEAVE was asked for last; 0: none. */
     uint64_t joint_ms;                         /* Since when. */
-    bool joint_over;                           /* It was waited for long enough. */
+    bool joint_told, joint_over;               /* That it waits; it waited for long enough. */
+    uint64_t told_config,
+        holders_asked_ms; /* An owner without documents asks whether there are any. */
+    uint32_t told_none;   /* By place of old members: has said that it has none. */
     uint64_t boot;
     uint64_t log_base; /* The number of the record before this process's first. */
     uint64_t taken;    /* Records of it that were handed to a batch. */
@@ -167,6 +170,10 @@ void mergers_backup_call(struct mergers *mergers, const struct mergers_request *
 NODISCARD err mergers_backup_message(struct mergers *mergers, uint64_t from, struct slice message);
 void mergers_backup_cancel(struct mergers *mergers, uint64_t call);
 void mergers_backup_deinit(struct mergers *mergers);
+
+/* mergers_leave.c */
+/* A message between shells about leaving; ERR_NOT_FOUND: it is another one. */
+NODISCARD err mergers_leave_message(struct mergers *mergers, uint64_t from, struct slice message);
 
 /* mergers_options.c */
 /* Of the shard's next replica, above that of its last. */

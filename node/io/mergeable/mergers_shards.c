@@ -340,6 +340,8 @@ err mergers_message(struct mergers *mergers, uint64_t from, struct slice message
         return take_departed(mergers, from, message);
     err e = mergers_backup_message(mergers, from, message);
 
+    if (e == ERR_NOT_FOUND)
+        e = mergers_leave_message(mergers, from, message);
     if (e != ERR_NOT_FOUND)
         return e;
     if (merge_head_decode(&reader, &head) != ERR_OK || head.from != from ||
