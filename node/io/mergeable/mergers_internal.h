@@ -25,12 +25,6 @@ struct held {
     struct buf bytes;
 };
 
-/* What the database has of a row, by its bytes' hash: a checkpoint writes what differs. */
-struct row_written {
-    struct merge_key *key; /* A reference. */
-    uint64_t hash;
-};
-
 /* A call that waits for its durability, or for a majority. */
 struct waiting_call {
     struct waiting_call *next;
@@ -62,12 +56,11 @@ struct merger {
         holders_asked_ms; /* An owner without documents asks whether there are any. */
     uint32_t told_none;   /* By place of old members: has said that it has none. */
     uint64_t boot;
-    uint64_t log_base; /* The number of the record before this process's first. */
-    uint64_t taken;    /* Records of it that were handed to a batch. */
-    size_t log_bytes;  /* Since the last checkpoint. */
+    uint64_t log_base;  /* The number of the record before this process's first. */
+    uint64_t taken;     /* Records of it that were handed to a batch. */
+    size_t log_bytes;   /* Since the last checkpoint. */
+    size_t state_bytes; /* Of it, beside rows. */
     uint64_t checkpoint_ms;
-    uint32_t written_count;
-    struct row_written *written; /* By key. */
     uint32_t held_count, held_capacity;
     size_t held_bytes;
     struct held *held;
@@ -186,14 +179,12 @@ void mergers_disk_close(struct mergers *mergers);
 /* The shard's part of the next batch; it leaves at the end of this round. */
 struct merge_batch *mergers_disk_batch(struct mergers *mergers, uint32_t shard);
 void mergers_disk_members(struct mergers *mergers, uint32_t shard);
-/* All of the replica as it is now; the log so far is not needed any more. */
+/* All of the replica that has changed; the log so far is not needed any more. */
 void mergers_disk_checkpoint(struct mergers *mergers, uint32_t shard);
 /* Nothing of the shard is kept. */
 void mergers_disk_drop(struct mergers *mergers, uint32_t shard);
 bool mergers_disk_is_full(const struct mergers *mergers);
 bool mergers_disk_is_behind(const struct mergers *mergers);
-/* Forgets what is known of the shard's rows on disk. */
-void mergers_disk_forget(struct merger *merger);
 void mergers_disk_run(void *user);
 
 /* mergers_sweep.c: by the owner, in each tick; `looks`: walks begin, too, that did not end. */

@@ -13,7 +13,7 @@
 #define TICK_MS          200u
 #define LOOK_MS          2000u
 #define CHECKPOINT_MS    30000u
-#define CHECKPOINT_BYTES (4u * 1024u * 1024u)
+#define CHECKPOINT_BYTES (4u * 1024u * 1024u) /* Of log, and as much as the state itself has. */
 #define DEPARTING_MS_MAX (24u * 60u * 60u * 1000u)
 /* A message of the shell, above all kinds of the core's: u8 this, u32 shard. */
 #define DEPARTED 0xd0u
@@ -231,7 +231,6 @@ static void end(struct mergers *mergers, uint32_t shard)
                            .boot = merger->boot };
 
     merge_free(merger->replica);
-    mergers_disk_forget(merger);
     mergers_call_drop_all(merger);
     mclock_deinit(&merger->mark);
     merge_key_unref(merger->swept);
@@ -391,7 +390,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     mergers_erasures_follow(mergers, shard);
     merge_tick(merger->replica, loop_wall_ms());
     mergers_drain(mergers, shard);
-    if (merger->log_bytes > CHECKPOINT_BYTES ||
+    if (merger->log_bytes > CHECKPOINT_BYTES + merger->state_bytes ||
         (merger->log_bytes > 0 && now_ms - merger->checkpoint_ms >= CHECKPOINT_MS))
         mergers_disk_checkpoint(mergers, shard);
     bool owner = merger->record.owner == mergers->options.self;
