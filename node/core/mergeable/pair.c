@@ -25,7 +25,7 @@ void pair_start(struct pair *pair, uint32_t at, bool whole)
                                      .generation = 1,
                                      .member = at + 1,
                                      .boot = ++pair->boots[at],
-                                     .random = at * 1000000 + pair->boots[at],
+                                     .random = at * 1000000 + ++pair->lives,
                                      .index_dots_max = 1000,
                                      .chunk_records_max = 10,
                                      .closed_max = 8,

@@ -12,7 +12,7 @@
 
 struct pair {
     struct merge_replica *replicas[PAIR];
-    uint64_t boots[PAIR], now_ms, bytes;
+    uint64_t boots[PAIR], lives, now_ms, bytes;
     size_t message_bytes_max; /* Of the largest that was sent. */
     struct buf logs[PAIR];
     struct merge_key *key;

@@ -308,14 +308,28 @@ static err take_departed(struct mergers *mergers, uint64_t from, struct slice me
     return ERR_OK;
 }
 
+/* A peer told this process of a later one of this member. */
+static void follow_boot(struct mergers *mergers, uint32_t shard)
+{
+    struct merger *merger = &mergers->shards[shard];
+    uint64_t boot = merger->replica->options.boot;
+
+    if (boot == merger->boot)
+        return;
+    log_event(mergers->options.log, LOG_WARN, "documents.clock_set_back", LOG_N("shard", shard),
+              LOG_N("boot", merger->boot), LOG_N("raised", boot));
+    merger->boot = boot;
+    mergers_disk_members(mergers, shard);
+}
+
 static void receive(struct mergers *mergers, uint32_t shard, const struct merge_head *head,
                     struct slice message)
 {
     struct merger *merger = &mergers->shards[shard];
     err e = merge_receive(merger->replica, loop_wall_ms(), message);
 
+    follow_boot(mergers, shard);
     mergers_generation_heard(mergers, shard, head->generation);
-
     if (head->kind == MERGE_CHUNK && e == ERR_OK)
         mergers->repair_bytes += message.size;
     mergers_drain(mergers, shard);

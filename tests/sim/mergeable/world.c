@@ -181,7 +181,7 @@ static struct merge_options options_of(struct msim *sim, const struct node *node
     struct merge_options options = { .shard = 9,
                                      .generation = 3,
                                      .member = node->id,
-                                     .boot = node->boot,
+                                     .boot = node->told_boot,
                                      .random = (node->id * 1000 + node->boot) * 2654435761u | 1,
                                      .index_dots_max = sim->index_max,
                                      .chunk_records_max = 3,
@@ -190,6 +190,21 @@ static struct merge_options options_of(struct msim *sim, const struct node *node
                                      .mac = { .sign = sign } };
 
     return options;
+}
+
+#define BOOTS 100u /* Between those of two lives: no two are equal, set back or raised. */
+
+/* With its disk a member may have lost its time. */
+static void begin_boot(struct msim *sim, struct node *node, bool whole)
+{
+    uint64_t round = node->told_boot_max / BOOTS;
+
+    node->boot++;
+    bool set_back = !whole && round > 1 && (sim->seed + node->boot) % 3 == 0;
+
+    node->told_boot = set_back ? round * BOOTS - 1 - node->boot % (BOOTS / 2) : (round + 1) * BOOTS;
+    if (!set_back)
+        node->told_boot_max = node->told_boot;
 }
 
 struct merge_replica *msim_recover(struct msim *sim, struct node *node)
@@ -213,7 +228,7 @@ struct merge_replica *msim_recover(struct msim *sim, struct node *node)
 void msim_start(struct msim *sim, struct node *node, bool whole)
 {
     CHECK(node->replica == NULL);
-    node->boot++;
+    begin_boot(sim, node, whole);
     node->disk.exists = true;
     node->replica = msim_recover(sim, node);
     node->log_base = node->disk.first + node->disk.log_count;
@@ -318,6 +333,17 @@ void msim_drain(struct msim *sim, struct node *node)
     release(sim, node);
 }
 
+/* Its peers told it of a later process of its member. */
+static void follow_boot(struct msim *sim, struct node *node)
+{
+    uint64_t boot = node->replica->options.boot;
+
+    sim->counts->set_back += boot != node->told_boot;
+    node->told_boot = boot;
+    if (boot > node->told_boot_max)
+        node->told_boot_max = boot;
+}
+
 void msim_deliver(struct msim *sim)
 {
     for (uint32_t i = 0; i < sim->flight_count;) {
@@ -337,6 +363,7 @@ void msim_deliver(struct msim *sim)
 
             PROMISE(sim, e != ERR_CORRUPT && e != ERR_FULL && e != ERR_INVALID,
                     "a message of a peer is refused: %s", err_name(e));
+            follow_boot(sim, node);
             msim_drain(sim, node);
         }
         buf_deinit(&flight.bytes);
