@@ -392,6 +392,31 @@ static void a_member_that_is_away_is_not_waited_for_for_ever(void **state)
     lacking(w, 0, 0);
 }
 
+/* The others took its messages for those of its former process. */
+static void a_member_that_lost_its_disk_and_its_time_is_heard(void **state)
+{
+    struct world *w = *state;
+
+    world_stop(w, 0);
+    world_start(w, 0);
+    assert_int_equal(world_put(w, 0, "a", "1"), REPLY_OK);
+    world_eventually(w, 1, "a", 1);
+    uint64_t former_boot = w->heard_boots[0];
+
+    world_stop(w, 0);
+    test_directory_remove(w->members[0].directory);
+    w->boot = 0;
+    world_start(w, 0);
+    assert_int_equal(world_put(w, 0, "b", "1"), REPLY_OK);
+    world_eventually(w, 1, "b", 1);
+    world_eventually(w, 0, "a", 1);
+    assert_true(w->heard_boots[0] > former_boot);
+    world_stop(w, 0);
+    world_start(w, 0); /* As low, by its clock; its disk knows better. */
+    assert_int_equal(world_put(w, 0, "c", "1"), REPLY_OK);
+    world_eventually(w, 1, "c", 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -413,6 +438,7 @@ int main(void)
         TEST(an_owner_that_hears_of_no_member_does_not_wait_for_ever),
         TEST(a_member_whose_program_knows_no_documents_is_not_waited_for),
         TEST(a_member_that_is_away_is_not_waited_for_for_ever),
+        TEST(a_member_that_lost_its_disk_and_its_time_is_heard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
