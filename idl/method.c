@@ -28,6 +28,7 @@
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
+#include "holdfast/v1/user.pb-c.h"
 #include "idl/method_players.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
@@ -60,6 +61,7 @@
 #define SERVICE_profile     "ProfileService/"
 #define SERVICE_session     "SessionService/"
 #define SERVICE_transaction "TransactionService/"
+#define SERVICE_user        "UserService/"
 
 #define WRITES_ROUTER       false /* It writes by calls of other methods. */
 #define WRITES_STREAM       false
@@ -307,6 +309,7 @@ uint32_t method_request_bytes_max(const struct method_info *method)
     case METHOD_WATCH_INCIDENTS:
     case METHOD_READ_BACKUP:
     case METHOD_PUT_DEFINITION: /* A body of at most 4000 bytes. */
+    case METHOD_RESTORE_DEFINITION:
     case METHOD_CHANGE_DEFINITION:
         return METHOD_BYTES_LISTS;
     case METHOD_POLL: /* A cursor names a place in each shard. */
@@ -351,5 +354,6 @@ const struct method_info *method_all(size_t *ret_count)
 
 bool method_goes_whole(const struct method_info *method)
 {
-    return method->id == METHOD_BATCH_GET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE;
+    return method->id == METHOD_BATCH_GET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
+           method->id == METHOD_BATCH_GET_USERS;
 }

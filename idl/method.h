@@ -256,13 +256,21 @@ enum method_trait {
     X(265, LIST_DOCUMENTS,         v1,           document,     ListDocuments,         list_documents,         MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(266, READ_DOCUMENTS,         v1,           backup,       ReadDocuments,         read_documents,         SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0) \
     X(267, RESTORE_DOCUMENTS,      v1,           backup,       RestoreDocuments,      restore_documents,      SHARD_VIEW,   ADMIN, ORDINARY,  BESIDE,  0,   0) \
+    X(268, RESTORE_DEFINITION,     v1,           backup,       RestoreDefinition,     restore_definition,     ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
     X(270, SET_PRESENCE,          v1,           presence,     SetPresence,           set_presence,           MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
     X(272, GET_PRESENCE,          v1,           presence,     GetPresence,           get_presence,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(273, BATCH_GET_PRESENCE,    v1,           presence,     BatchGetPresence,      batch_get_presence,     SCATTER,      PLAY,  BULK,      PLAIN,   272, 200) \
     X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      WRITE, BULK,      PLAIN,   270, 100) \
     X(275, LIST_ONLINE,           v1,           presence,     ListOnline,            list_online,            ROUTER,       PLAY,  ORDINARY,  PLAIN,   276, 0) \
-    X(276, LIST_NODE_ONLINE,      internal__v1, node,         ListNodeOnline,        list_node_online,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0)
+    X(276, LIST_NODE_ONLINE,      internal__v1, node,         ListNodeOnline,        list_node_online,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
+    X(280, UPSERT_USER,           v1,           user,         UpsertUser,            upsert_user,            MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(281, GET_USER,              v1,           user,         GetUser,               get_user,               MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(282, BATCH_UPSERT_USERS,    v1,           user,         BatchUpsertUsers,      batch_upsert_users,     SCATTER,      WRITE, BULK,      PLAIN,   280, 100) \
+    X(283, BATCH_GET_USERS,       v1,           user,         BatchGetUsers,         batch_get_users,        SCATTER,      PLAY,  BULK,      PLAIN,   281, 200) \
+    X(284, CLAIM_NAME,            v1,           user,         ClaimName,             claim_name,             ROUTER,       WRITE, AUTHORITY, PLAIN,   90,  0) \
+    X(285, RELEASE_NAME,          v1,           user,         ReleaseName,           release_name,           ROUTER,       WRITE, AUTHORITY, PLAIN,   90,  0) \
+    X(286, FIND_BY_NAME,          v1,           user,         FindByName,            find_by_name,           ROUTER,       PLAY,  ORDINARY,  PLAIN,   10,  0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)
@@ -272,7 +280,7 @@ enum method_trait {
 /* clang-format on */
 
 #define METHOD_ENUM(number, enumerator, ...) METHOD_##enumerator = (number),
-enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 279 };
+enum method_id { METHOD_TABLE(METHOD_ENUM) METHOD_ID_MAX = 299 };
 #undef METHOD_ENUM
 
 /* How many bytes a request of a method may have, as sent and unpacked, without an envelope

@@ -365,15 +365,39 @@
 #define ERRORS_LIST_DOCUMENTS(X) OF_READER(X) OF_DOCUMENTS(X)
 
 /* ---- presence ---- */
+#define OF_PLAYER_ERASED(X) \
+    X(QUARANTINED, OPEN, "the player is erased, and the purge is not over", "nothing was done: after the purge the same applies; before it, an erasure can be undone")
 #define ERRORS_SET_PRESENCE(X) \
-    OF_MEMBER_WRITER(X) \
+    OF_MEMBER_WRITER(X) OF_PLAYER_ERASED(X) \
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "") \
     X(CAPACITY_FULL, OPEN, "the player would have too many connections, or the shard too many documents", "clear a connection, or make room; then send the same again")
-#define ERRORS_CLEAR_PRESENCE(X) OF_MEMBER_WRITER(X)
+#define ERRORS_CLEAR_PRESENCE(X) OF_MEMBER_WRITER(X) OF_PLAYER_ERASED(X)
 #define ERRORS_GET_PRESENCE(X) OF_READER(X)
 #define ERRORS_BATCH_GET_PRESENCE(X) OF_READER(X)
 #define ERRORS_BATCH_SET_PRESENCE(X) OF_MEMBER_WRITER(X)
 #define ERRORS_LIST_ONLINE(X) OF_READER(X)
+
+/* ---- users ---- */
+#define ERRORS_UPSERT_USER(X) \
+    OF_MEMBER_WRITER(X) OF_PLAYER_ERASED(X) \
+    X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "") \
+    X(CAPACITY_FULL, OPEN, "the user would be too large or have too many connections, or the shard too many documents", "remove or disconnect something, or make room; then send the same again")
+#define ERRORS_GET_USER(X) OF_READER(X)
+#define ERRORS_BATCH_UPSERT_USERS(X) OF_MEMBER_WRITER(X)
+#define ERRORS_BATCH_GET_USERS(X) OF_READER(X)
+#define OF_NAME(X) \
+    OF_HOLDER(X) \
+    X(OPERATION_ABORTED, FINAL, "it was sealed before it was decided", "")
+#define ERRORS_CLAIM_NAME(X) \
+    OF_NAME(X) \
+    X(CAPACITY_FULL, FINAL, "the player would have too many sections", "make room; raise `attempt` to ask again") \
+    X(VERSION_CONFLICT, FINAL, "another player has the name, or this one has one already: `field` says which", "choose another name, or release the old one, under a new op_id")
+#define ERRORS_RELEASE_NAME(X) \
+    OF_NAME(X) \
+    X(VERSION_CONFLICT, FINAL, "the name is not this player's under `number`", "FindByName; release it under the number of then, if it is still the player's")
+#define ERRORS_FIND_BY_NAME(X) \
+    OF_PLAYER_READ(X) OF_FRESH(X) \
+    X(TXN_CONFLICT, OPEN, "a claim or a release of the name is not decided yet", "")
 
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)
@@ -386,6 +410,10 @@
     OF_READER(X) \
     X(VERSION_CONFLICT, OPEN, "another process of the shard's members answers than the one that gave the first page", "start the backup again")
 #define ERRORS_PREPARE_RESTORE(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_RESTORE_DEFINITION(X) \
+    OF_WRITER(X) \
+    X(VERSION_CONFLICT, OPEN, "the cluster has another definition under that name or number", "restore into a new cluster") \
+    X(CAPACITY_FULL, OPEN, "there are too many definitions, currencies, or rate rules about one subject, or they are too large", "")
 #define OF_RESTORE(X) \
     OF_WRITER(X) OF_SHARD_STATE(X)
 #define ERRORS_BEGIN_RESTORE(X) \

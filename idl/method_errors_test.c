@@ -61,12 +61,15 @@ static void the_table_follows_from_what_each_method_is(void **state)
         if (is_open(method, CODE(INTERNAL)) && is_write(method))
             assert_int_equal(method->id, METHOD_ACCEPT_ETCD_RESTORE);
         const struct method_info *part = method_find(method->element);
-        bool carried_out = part != NULL && method_told(part) == method; /* By an internal one. */
+        /* By an internal one, or by a transaction. */
+        bool carried_out =
+            part != NULL && (method_told(part) == method || part->id == METHOD_EXECUTE_TRANSACTION);
         bool operates =
             (method->route == METHOD_MUTATION && method->id != METHOD_RESOLVE_OPERATION) ||
             carried_out;
-        bool defines = method->element == METHOD_CHANGE_DEFINITION; /* By an op_id of its own. */
-        bool consumes = method->id == METHOD_CREATE_CONSUMER ||     /* Likewise. */
+        bool defines = method->element == METHOD_CHANGE_DEFINITION && /* By an op_id of its own, */
+                       method->id != METHOD_RESTORE_DEFINITION;       /* not by its number. */
+        bool consumes = method->id == METHOD_CREATE_CONSUMER ||       /* Likewise. */
                         method->id == METHOD_COMMIT_CONSUMER ||
                         method->id == METHOD_PUT_TARGET_METADATA;
         assert_int_equal(is_open(method, CODE(OPERATION_ID_MISMATCH)),

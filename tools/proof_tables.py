@@ -26,7 +26,7 @@ AREAS = {
     "3": "profiles: sections, wallet, items", "4": "replication, members, etcd",
     "5": "sessions and fences", "6": "operations, op_ids, receipts, reservations",
     "7": "transfers, transactions, mail, the audit", "8": "checkpoints, restarts, eviction",
-    "11": "budgets and lanes", "16": "the mergeable class", "20": "favourites: edges, lists, counts",
+    "11": "budgets and lanes", "16": "the mergeable class", "17": "names of users", "20": "favourites: edges, lists, counts",
     "21": "events",
 }
 COLUMNS = 3

@@ -13,13 +13,17 @@ PAGE = ROOT / "docs/rest.md"
 BLOCK = re.compile(r"<!-- routes -->\n.*?<!-- end of routes -->\n", re.DOTALL)
 RPC = re.compile(r"^  rpc (\w+)\([^{;]*\{(.*?)^  }", re.MULTILINE | re.DOTALL)
 RULE = re.compile(r'\b(get|put|post|delete|patch): "([^"]+)"')
-ORDER = ["session", "profile", "ledger", "inventory", "mailbox", "transaction", "favorites", "counter", "erasure", "events", "operation_service",
-         "definition", "admin"]
+ORDER = ["session", "profile", "ledger", "inventory", "mailbox", "transaction", "user", "presence", "document", "favorites",
+         "counter", "erasure", "events", "operation_service", "definition", "admin"]
 
 
 def routes():
     """[(service, verb, path, method)]"""
     found = []
+    left = {path.stem for path in (ROOT / "idl/holdfast/v1").glob("*.proto")
+            if RULE.search(path.read_text(encoding="utf-8"))} - set(ORDER)
+    if left:
+        sys.exit(f"rest_table: ORDER lacks {', '.join(sorted(left))}")
     for name in ORDER:
         text = (ROOT / f"idl/holdfast/v1/{name}.proto").read_text(encoding="utf-8")
         service = re.search(r"^service (\w+) ", text, re.MULTILINE)[1]

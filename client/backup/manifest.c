@@ -27,7 +27,9 @@ void hash_print(struct hash128 hash, char ret_text[33])
 
 void manifest_init(struct manifest *manifest, uint32_t shard_count)
 {
-    *manifest = (struct manifest){ .has_documents = true, .shard_count = shard_count };
+    *manifest = (struct manifest){ .has_documents = true,
+                                   .has_definitions = true,
+                                   .shard_count = shard_count };
     if (shard_count > 0)
         manifest->shards = mem_zalloc(sizeof *manifest->shards * shard_count);
 }
@@ -43,9 +45,33 @@ const struct manifest_rows *manifest_rows_of(const struct manifest *manifest,
 void manifest_deinit(struct manifest *manifest)
 {
     buf_deinit(&manifest->policy);
+    manifest_clear_definitions(manifest);
     free(manifest->uses);
     free(manifest->shards);
     *manifest = (struct manifest){ 0 };
+}
+
+err manifest_add_definition(struct manifest *manifest, struct slice json)
+{
+    uint32_t count = manifest->definition_count;
+
+    if (count == MANIFEST_DEFINITIONS_MAX || json.size > MANIFEST_TEXT_MAX)
+        return ERR_TOO_LARGE;
+    manifest->definitions =
+        mem_realloc(manifest->definitions, sizeof *manifest->definitions * (count + 1u));
+    manifest->definitions[count] = (struct buf){ 0 };
+    buf_append(&manifest->definitions[count], json.data, json.size);
+    manifest->definition_count = count + 1;
+    return ERR_OK;
+}
+
+void manifest_clear_definitions(struct manifest *manifest)
+{
+    for (uint32_t i = 0; i < manifest->definition_count; i++)
+        buf_deinit(&manifest->definitions[i]);
+    free(manifest->definitions);
+    manifest->definitions = NULL;
+    manifest->definition_count = 0;
 }
 
 void manifest_add_use(struct manifest *manifest, uint64_t number, struct hash128 checksum)
@@ -93,12 +119,29 @@ static void put_documents(struct buf *out, uint32_t number, const struct manifes
     put_rows(out, &shard->documents);
 }
 
+static void put_definitions(struct buf *out, const struct manifest *manifest)
+{
+    buf_printf(out, "definitions %" PRIu32 "\n", manifest->definition_count);
+    for (uint32_t i = 0; i < manifest->definition_count; i++) {
+        buf_printf(out, "definition ");
+        buf_append(out, manifest->definitions[i].data, manifest->definitions[i].size);
+        buf_printf(out, "\n");
+    }
+}
+
+static unsigned format_of(const struct manifest *manifest)
+{
+    if (manifest->has_definitions)
+        return MANIFEST_VERSION;
+    return manifest->has_documents ? 2 : 1;
+}
+
 void manifest_encode(struct manifest *manifest, struct buf *out)
 {
     size_t begin = out->size;
     char hash[33];
 
-    buf_printf(out, FIRST_LINE "%u\n", manifest->has_documents ? MANIFEST_VERSION : 1);
+    buf_printf(out, FIRST_LINE "%u\n", format_of(manifest));
     buf_printf(out, "number %" PRIu64 "\n", manifest->number);
     buf_printf(out, "taken_at_ms %" PRIu64 "\n", manifest->taken_at_ms);
     buf_printf(out, "cluster %s\n", manifest->cluster_id);
@@ -109,7 +152,10 @@ void manifest_encode(struct manifest *manifest, struct buf *out)
     buf_printf(out, "apply_version %" PRIu32 "\n", manifest->apply_version);
     buf_printf(out, "policy ");
     buf_append(out, manifest->policy.data, manifest->policy.size);
-    buf_printf(out, "\nuses %" PRIu32 "\n", manifest->use_count);
+    buf_printf(out, "\n");
+    if (manifest->has_definitions)
+        put_definitions(out, manifest);
+    buf_printf(out, "uses %" PRIu32 "\n", manifest->use_count);
     for (uint32_t i = 0; i < manifest->use_count; i++) {
         hash_print(manifest->uses[i].checksum, hash);
         buf_printf(out, "use %" PRIu64 " %s\n", manifest->uses[i].number, hash);
@@ -255,6 +301,21 @@ static void read_documents(struct text *text, uint32_t wanted, struct manifest_s
     read_rows(text, &shard->documents);
 }
 
+static void read_definitions(struct text *text, struct manifest *manifest)
+{
+    struct buf json = { 0 };
+
+    name(text, "definitions");
+    uint32_t count = small_number(text, MANIFEST_DEFINITIONS_MAX);
+    for (uint32_t i = 0; i < count && !text->bad; i++) {
+        name(text, "definition");
+        buf_clear(&json);
+        line(text, &json);
+        text->bad |= !text->bad && manifest_add_definition(manifest, buf_slice(&json)) != ERR_OK;
+    }
+    buf_deinit(&json);
+}
+
 static void read_uses(struct text *text, struct manifest *manifest)
 {
     name(text, "uses");
@@ -290,6 +351,8 @@ static void read_all(struct text *text, struct manifest *manifest)
     manifest->apply_version = small_number(text, UINT32_MAX);
     name(text, "policy");
     line(text, &manifest->policy);
+    if (manifest->has_definitions)
+        read_definitions(text, manifest);
     read_uses(text, manifest);
     name(text, "shards");
     manifest->shard_count = small_number(text, MANIFEST_SHARDS_MAX);
@@ -316,7 +379,8 @@ static err read_version(struct text *text, struct manifest *manifest, struct bac
     }
     text->at += first.size;
     uint64_t version = number(text, '\n');
-    manifest->has_documents = version == MANIFEST_VERSION;
+    manifest->has_documents = version >= 2;
+    manifest->has_definitions = version >= 3;
     if (!text->bad && version >= 1 && version <= MANIFEST_VERSION)
         return ERR_OK;
     if (!text->bad && version > MANIFEST_VERSION) {

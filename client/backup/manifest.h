@@ -13,11 +13,12 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/row_digest.h"
 
-#define MANIFEST_VERSION    2u /* The first one had no documents. */
-#define MANIFEST_BYTES_MAX  (16u * 1024u * 1024u)
-#define MANIFEST_SHARDS_MAX 4096u
-#define MANIFEST_USES_MAX   65536u
-#define MANIFEST_TEXT_MAX   65536u
+#define MANIFEST_VERSION         3u /* The first one had no documents, the second no definitions. */
+#define MANIFEST_BYTES_MAX       (16u * 1024u * 1024u)
+#define MANIFEST_SHARDS_MAX      4096u
+#define MANIFEST_USES_MAX        65536u
+#define MANIFEST_TEXT_MAX        65536u
+#define MANIFEST_DEFINITIONS_MAX 4096u /* As many as a cluster has (docs/definitions.md). */
 
 /* Why something was refused, for people: names the file where there is one. */
 struct backup_error {
@@ -57,13 +58,16 @@ struct manifest_use {
 
 struct manifest {
     uint64_t number;
-    bool has_documents; /* False: an earlier version made it. */
+    bool has_documents;   /* False: an earlier version made it. */
+    bool has_definitions; /* Likewise. */
     uint64_t taken_at_ms;
     char cluster_id[64];
     char software[64];
     uint64_t cut, generation, epoch; /* The highest of any shard. */
     uint32_t apply_version;
     struct buf policy; /* JSON on one line. */
+    uint32_t definition_count;
+    struct buf *definitions; /* Each a Definition of the API, JSON on one line. */
     uint32_t use_count;
     struct manifest_use *uses; /* By rising number. */
     uint32_t shard_count;
@@ -71,11 +75,14 @@ struct manifest {
     struct hash128 checksum; /* Set by encode and decode. */
 };
 
-/* With documents, of which there are none yet. */
+/* With documents and definitions, of which there are none yet. */
 void manifest_init(struct manifest *manifest, uint32_t shard_count);
 const struct manifest_rows *manifest_rows_of(const struct manifest *manifest,
                                              const struct backup_part *part);
 void manifest_deinit(struct manifest *manifest);
+/* ERR_TOO_LARGE: there are 4096, or the text is longer than a line may be. */
+NODISCARD err manifest_add_definition(struct manifest *manifest, struct slice json);
+void manifest_clear_definitions(struct manifest *manifest);
 /* By rising number; once each. */
 void manifest_add_use(struct manifest *manifest, uint64_t number, struct hash128 checksum);
 /* Appends. */

@@ -22,6 +22,10 @@ static void fill(struct manifest *manifest)
     manifest->epoch = 7;
     manifest->apply_version = 1;
     buf_printf(&manifest->policy, "{\"version\":\"2\", \"currencies\":[]}");
+    assert_int_equal(manifest_add_definition(manifest, SLICE_LITERAL("{\"name\":\"kills\"}")),
+                     ERR_OK);
+    assert_int_equal(manifest_add_definition(manifest, SLICE_LITERAL("{\"name\":\"wins\"}")),
+                     ERR_OK);
     manifest_add_use(manifest, 1, hash_u128(SLICE_LITERAL("one")));
     manifest_add_use(manifest, 2, hash_u128(SLICE_LITERAL("two")));
     row_digest_add(&manifest->shards[0].state.rows, SLICE_LITERAL("key"), SLICE_LITERAL("value"));
@@ -53,6 +57,10 @@ static void a_manifest_reads_back_as_it_was_written(void **state)
     assert_int_equal(manifest_decode(buf_slice(&text), &manifest, &why), ERR_OK);
     assert_int_equal(manifest.number, 3);
     assert_string_equal(manifest.cluster_id, "a-b-c");
+    assert_true(manifest.has_definitions);
+    assert_int_equal(manifest.definition_count, 2);
+    assert_true(
+        slice_equal(buf_slice(&manifest.definitions[1]), SLICE_LITERAL("{\"name\":\"wins\"}")));
     assert_int_equal(manifest.use_count, 2);
     assert_int_equal(manifest.shards[0].state.rows.count, 1);
     assert_int_equal(manifest.shards[1].index, 12);
@@ -74,7 +82,7 @@ static void a_manifest_of_before_there_were_documents_is_taken(void **state)
     (void)state;
 
     fill(&manifest);
-    manifest.has_documents = false;
+    manifest.has_documents = manifest.has_definitions = false;
     manifest_encode(&manifest, &text);
     manifest_deinit(&manifest);
     assert_non_null(strstr((const char *)text.data, "holdfast-backup 1\n"));
@@ -84,6 +92,43 @@ static void a_manifest_of_before_there_were_documents_is_taken(void **state)
     assert_int_equal(manifest.shards[1].documents.rows.count, 0);
     manifest_deinit(&manifest);
     buf_deinit(&text);
+}
+
+static void a_manifest_of_before_there_were_definitions_is_taken(void **state)
+{
+    struct manifest manifest;
+    struct backup_error why;
+    struct buf text = { 0 };
+    (void)state;
+
+    fill(&manifest);
+    manifest.has_definitions = false;
+    manifest_encode(&manifest, &text);
+    manifest_deinit(&manifest);
+    assert_non_null(strstr((const char *)text.data, "holdfast-backup 2\n"));
+    assert_int_equal(manifest_decode(buf_slice(&text), &manifest, &why), ERR_OK);
+    assert_true(manifest.has_documents);
+    assert_false(manifest.has_definitions);
+    assert_int_equal(manifest.definition_count, 0);
+    assert_int_equal(manifest.shards[1].documents.rows.count, 1);
+    manifest_deinit(&manifest);
+    buf_deinit(&text);
+}
+
+static void more_definitions_than_a_cluster_has_are_not_taken(void **state)
+{
+    static const uint8_t long_text[MANIFEST_TEXT_MAX + 1];
+    struct manifest manifest;
+    (void)state;
+
+    manifest_init(&manifest, 0);
+    assert_int_equal(
+        manifest_add_definition(&manifest, (struct slice){ long_text, sizeof long_text }),
+        ERR_TOO_LARGE);
+    for (uint32_t i = 0; i < MANIFEST_DEFINITIONS_MAX; i++)
+        assert_int_equal(manifest_add_definition(&manifest, SLICE_LITERAL("{}")), ERR_OK);
+    assert_int_equal(manifest_add_definition(&manifest, SLICE_LITERAL("{}")), ERR_TOO_LARGE);
+    manifest_deinit(&manifest);
 }
 
 static void no_byte_of_a_manifest_can_change_unnoticed(void **state)
@@ -116,7 +161,7 @@ static void a_newer_format_is_refused_as_such(void **state)
     (void)state;
 
     assert_int_equal(
-        manifest_decode(SLICE_LITERAL("holdfast-backup 3\nwhatever\n"), &manifest, &why),
+        manifest_decode(SLICE_LITERAL("holdfast-backup 4\nwhatever\n"), &manifest, &why),
         ERR_INVALID);
     assert_non_null(strstr(why.text, "newer version"));
     assert_int_equal(manifest_decode(SLICE_LITERAL("something else\n"), &manifest, &why),
@@ -129,6 +174,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_manifest_reads_back_as_it_was_written),
         cmocka_unit_test(a_manifest_of_before_there_were_documents_is_taken),
+        cmocka_unit_test(a_manifest_of_before_there_were_definitions_is_taken),
+        cmocka_unit_test(more_definitions_than_a_cluster_has_are_not_taken),
         cmocka_unit_test(no_byte_of_a_manifest_can_change_unnoticed),
         cmocka_unit_test(a_newer_format_is_refused_as_such),
     };

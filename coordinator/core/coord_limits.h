@@ -54,7 +54,8 @@
     X(audit_timeout_ms,          5000,  100,  600000, "a cut that takes longer is given up")       \
     X(define_ask_ms,            60000,  100, 3600000, "a shard is asked so often how far it has "  \
                                                       "followed the definitions")                  \
-    X(define_write_ms,           5000,  100,   60000, "a change of a definition is answered by then")
+    X(define_write_ms,           5000,  100,   60000, "a change of a definition is answered by then") \
+    X(definitions_gone_kept,     1024,    1,    4096, "deleted definitions that are remembered")
 /* clang-format on */
 
 #define COORD_FIELD(name, def, min, max, doc) uint32_t name;

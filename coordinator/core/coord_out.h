@@ -12,8 +12,9 @@
 enum { COORD_TXN_WRITES_MAX = 64 };
 
 /* Carried out if `key` still has mod_revision (0: is absent) and, unless they are empty, absent_key
- * is absent and after_key has after_revision; each write on its own, as a nested transaction. What
- * is new rests on records that were read: an etcd that was restored meanwhile may lack them. */
+ * is absent and after_key has after_revision, 0 if it is absent; each write on its own, as a nested
+ * transaction. What is new rests on records that were read: an etcd that was restored meanwhile may
+ * lack them. */
 struct coord_write {
     bool remove; /* Delete `key` instead of putting `value`. */
     struct slice key;

@@ -264,12 +264,16 @@ static bool check_room(struct change *change, const definition_record *record)
 }
 
 /* Out of who asks for what: an etcd that lost a definition in a restore gives its number to no
- * other one, whether or not anyone has noticed the restore. */
+ * other one, whether or not anyone has noticed the restore. And out of how far etcd has come: what
+ * was deleted and forgotten has had another number, even under the same op_id. */
 static uint64_t number_new(const struct coord *coord, const struct change *change)
 {
     const char *op_id = change->request->op_id, *name = change->request->name;
     const struct hash128 kind = { .bytes = { (uint8_t)change->kind } };
+    uint64_t reached = definitions_revision(coord);
     struct hash128 asked = hash_chain(kind, slice_from_text(op_id), slice_from_text(name));
+    asked = hash_chain(asked, (struct slice){ (const uint8_t *)&reached, sizeof reached },
+                       (struct slice){ 0 });
     uint64_t first = coord->cluster.generation << DEFINITION_GENERATION_BITS;
     uint64_t mask = (UINT64_C(1) << DEFINITION_GENERATION_BITS) - 1;
     uint64_t number = first | (hash_u64((struct slice){ asked.bytes, sizeof asked.bytes }) & mask);
@@ -599,6 +603,84 @@ static void judge(struct change *change)
         holdfast__v1__definition_body__free_unpacked(record.body, NULL);
 }
 
+/* ---- out of a backup ---- */
+static bool check_restored(struct change *change)
+{
+    const definition_record *given = change->request->restored;
+    struct definition_fault fault = { 0 };
+
+    if (given == NULL || given->body == NULL)
+        return refuse(change, &(struct objection){ CODE(INVALID_ARGUMENT), "definition.body",
+                                                   "the body of the backup", "",
+                                                   "the definition has no body" });
+    if (given->number == 0 || given->version == 0 || given->deleted)
+        return refuse(change, &(struct objection){
+                                  CODE(INVALID_ARGUMENT), "definition",
+                                  "a number and a version above 0, and not deleted", given->name,
+                                  "that is no definition that stands in a backup" });
+    if (strlen(given->op_id) > OP_ID_BYTES_MAX || strlen(given->reason) > REASON_BYTES_MAX ||
+        strlen(given->author) > AUTHOR_BYTES_MAX)
+        return refuse(change, &(struct objection){
+                                  CODE(INVALID_ARGUMENT), "definition",
+                                  "an op_id of at most 160 bytes; a reason and an author of 64",
+                                  given->name, "a text of the definition is too long" });
+    if (!definition_body_check(given->body, given->name, &fault))
+        return refuse(change,
+                      &(struct objection){ CODE(INVALID_ARGUMENT), fault.field, fault.limit,
+                                           fault.value, "the definition is out of bounds" });
+    return true;
+}
+
+static bool same_record(const struct definition_version *version, const definition_record *given)
+{
+    size_t size = holdfast__internal__v1__definition_version__get_packed_size(given);
+
+    if (size != version->packed.size)
+        return false;
+    uint8_t *bytes = mem_alloc(size + 1);
+
+    holdfast__internal__v1__definition_version__pack(given, bytes);
+    bool same = memcmp(bytes, version->packed.data, size) == 0;
+    free(bytes);
+    return same;
+}
+
+/* Data of the backup stands under the number: another definition of that name would not find it,
+ * and another one of that number would take it for its own. */
+static bool refuse_other(struct change *change, const char *field)
+{
+    return refuse(change, &(struct objection){
+                              CODE(VERSION_CONFLICT), field, "as in the backup",
+                              change->request->restored->name,
+                              "the cluster has another definition under that name or number: "
+                              "begin with a new cluster" });
+}
+
+static void judge_restored(struct change *change)
+{
+    definition_record *given = change->request->restored;
+    struct definition_wait now = { .call = change->call };
+
+    if (!check_restored(change))
+        return;
+    change->kind = (uint32_t)given->body->kind_case;
+    change->stands = definition_named(change->coord, change->kind, given->name);
+    const struct definition *holder = definition_find(change->coord, given->number);
+
+    if (holder != NULL && same_record(definition_newest(holder), given))
+        answer_duplicate(change, holder, definition_newest(holder));
+    else if (holder != NULL)
+        (void)refuse_other(change, "definition.number");
+    else if (change->stands != NULL)
+        (void)refuse_other(change, "definition.name");
+    else if (!check_shards(change) || !check_room(change, given))
+        return;
+    else if (change->request->dry_run)
+        answer_made(change->coord, change->out, &now, NULL, given);
+    else
+        write(change, given);
+}
+
 void definition_change(struct coord *coord, const struct coord_event *event, struct coord_out *out)
 {
     struct change change = { .coord = coord, .out = out, .call = event->call };
@@ -614,6 +696,9 @@ void definition_change(struct coord *coord, const struct coord_event *event, str
         (void)refuse_later(&change, "this coordinator does not decide");
     else if (!coord_has_heard_all(coord)) /* The name may have been given. */
         (void)refuse_later(&change, "the coordinator has not read yet what was written before it");
+    else if (change.request->deed ==
+             HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_RESTORE)
+        judge_restored(&change);
     else
         judge(&change);
     holdfast__internal__v1__change_definition_request__free_unpacked(change.request, NULL);

@@ -169,17 +169,63 @@ static void look_for_doubt(struct coord *coord, uint32_t number, uint64_t revisi
     stands->doubted = doubted;
 }
 
-/* One old version at a time. */
-static void trim(struct coord *coord)
+/* ---- what is forgotten ---- */
+
+/* A caller may send its change again, and finds what it made. */
+static bool is_long_gone(const struct coord *coord, const struct definition *definition)
 {
-    for (uint32_t i = 0; i < coord->definitions.count && !coord->definitions.trimming; i++) {
+    return definition->deleted_at_ms > 0 &&
+           coord->now_ms + coord->wall_ahead_ms > definition->deleted_at_ms + DEFINITION_GRACE_MS;
+}
+
+static const struct definition *find_with_old_version(const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->definitions.count; i++) {
         const struct definition *definition = coord->definitions.list[i];
 
-        if (definition->count > DEFINITION_VERSIONS_MAX)
-            coord->definitions.trimming =
-                flight_remove_definition(coord, definition->number, definition->versions[0].version,
-                                         definition->versions[0].revision);
+        if (definition->count > DEFINITION_VERSIONS_MAX ||
+            (definition->count > 1 && is_long_gone(coord, definition)))
+            return definition;
     }
+    return NULL;
+}
+
+/* The one that was deleted first, if too many were. Nodes ask for collections of documents as long
+ * as they have some: those stay. NULL: none. */
+static const struct definition *find_gone(const struct coord *coord)
+{
+    const struct definition *oldest = NULL;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < coord->definitions.count; i++) {
+        const struct definition *definition = coord->definitions.list[i];
+
+        if (definition->kind == HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS ||
+            definition->count > 1 || !is_long_gone(coord, definition))
+            continue;
+        count++;
+        if (oldest == NULL ||
+            definition_newest(definition)->revision < definition_newest(oldest)->revision)
+            oldest = definition;
+    }
+    return count > coord->limits.definitions_gone_kept ? oldest : NULL;
+}
+
+/* One version at a time. A shard that is behind has to hear of each deletion first; and the newest
+ * revision of all stays, since it is how far shards have come. */
+static void trim(struct coord *coord)
+{
+    const struct definition *definition;
+
+    if (coord->definitions.trimming)
+        return;
+    definition = find_with_old_version(coord);
+    if (definition == NULL && coord->definitions.left == 0)
+        definition = find_gone(coord);
+    if (definition != NULL)
+        coord->definitions.trimming =
+            flight_remove_definition(coord, definition->number, definition->versions[0].version,
+                                     definition->versions[0].revision);
 }
 
 void definitions_run(struct coord *coord, struct coord_out *out)

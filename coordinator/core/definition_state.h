@@ -8,8 +8,9 @@
 #include "runtime/base/buf.h"
 #include "runtime/cluster/record_shape.h"
 
-#define DEFINITIONS_MAX         4096u /* Deleted ones count: their numbers stay theirs. */
-#define DEFINITION_VERSIONS_MAX 100u  /* Of each are kept. */
+#define DEFINITIONS_MAX         4096u     /* Deleted ones count: their numbers stay theirs. */
+#define DEFINITION_VERSIONS_MAX 100u      /* Of each are kept. */
+#define DEFINITION_GRACE_MS     86400000u /* A deleted one keeps all of its versions so long. */
 _Static_assert(DEFINITIONS_MAX *(DEFINITION_VERSIONS_MAX + 1) <= CLUSTER_DEFINITION_KEYS_MAX,
                "mirrors have room for every version");
 #define DEFINITION_BODY_BYTES_MAX                                                                  \
@@ -34,7 +35,8 @@ struct definition {
     char name[DEFINITION_NAME_MAX + 1];
     struct definition_version *versions; /* By rising version. At least one. */
     uint32_t count, capacity;
-    uint32_t bytes; /* Of the newest one in a shard. */
+    uint32_t bytes;         /* Of the newest one in a shard. */
+    uint64_t deleted_at_ms; /* The clock of the coordinator that deleted it; 0: it stands. */
 };
 
 /* How far a shard has followed, as it said last. */

@@ -142,6 +142,7 @@ static void take_facts(struct definition *definition, const definition_record *r
     definition->kind = record->body->kind_case;
     memcpy(definition->name, record->name, strlen(record->name) + 1);
     definition->bytes = definition_bytes(record);
+    definition->deleted_at_ms = record->deleted && record->at_ms > 0 ? (uint64_t)record->at_ms : 0;
 }
 
 /* An etcd that was restored may have another version of that number. */
@@ -211,8 +212,9 @@ static void definition_remove(struct coord *coord, uint64_t number)
             (all->count - place) * sizeof(struct definition *));
 }
 
-/* Coordinators forget old versions. A newest one goes only where etcd was restored to before it:
- * what shards know above it makes them doubted then (docs/etcd-restore.md). */
+/* Coordinators forget old versions, and what was deleted long ago. Else a newest one goes only
+ * where etcd was restored to before it: what shards know above it makes them doubted then
+ * (docs/etcd-restore.md). */
 void definitions_deleted(struct coord *coord, uint64_t number, uint64_t version)
 {
     struct definition *definition = definition_find(coord, number);

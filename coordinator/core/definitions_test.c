@@ -229,6 +229,81 @@ static bool discard(struct world *world, const char *name)
     return discard_under(world, name, "admin:2");
 }
 
+/* ---- out of a backup ---- */
+/* Whether a counter of that name is made with that number and version. */
+static bool restore(struct world *world, const char *name, uint64_t number, uint64_t version,
+                    int64_t max_value)
+{
+    Holdfast__Internal__V1__ChangeDefinitionRequest request =
+        HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
+    definition_record record = HOLDFAST__INTERNAL__V1__DEFINITION_VERSION__INIT;
+
+    counter.max_value = max_value;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
+    body.counter = &counter;
+    record.number = number;
+    record.version = version;
+    record.name = text_lend(name);
+    record.body = &body;
+    record.author = text_lend("key-7");
+    record.reason = text_lend("season two");
+    record.op_id = text_lend("admin:9");
+    record.at_ms = 1700000000000;
+    request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_RESTORE;
+    request.restored = &record;
+    return ask(world, &request);
+}
+
+static void a_definition_of_a_backup_keeps_its_number_and_version(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    assert_true(restore(world, "kills", NUMBER, 5, 900));
+    assert_int_equal(newest_max(world), 900);
+    const struct definition *definition = definition_find(world->coord, NUMBER);
+
+    assert_int_equal(definition->count, 1);
+    assert_int_equal(definition_newest(definition)->version, 5);
+    definition_record *record = definition_unpack(definition_newest(definition));
+
+    assert_string_equal(record->author, "key-7");
+    assert_string_equal(record->reason, "season two");
+    assert_int_equal(record->at_ms, 1700000000000);
+    holdfast__internal__v1__definition_version__free_unpacked(record, NULL);
+    assert_true(restore(world, "kills", NUMBER, 5, 900)); /* It stands already. */
+    assert_int_equal(definition_find(world->coord, NUMBER)->count, 1);
+    assert_true(make_under(world, "kills", "admin:10"));
+    assert_int_equal(definition_newest(definition_find(world->coord, NUMBER))->version, 6);
+    world_free(world);
+}
+
+static void a_definition_of_a_backup_takes_no_others_place(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    assert_true(restore(world, "kills", NUMBER, 5, 900));
+    assert_false(restore(world, "kills", NUMBER + 1, 5, 900));
+    assert_false(restore(world, "wins", NUMBER, 5, 900));
+    assert_false(restore(world, "kills", NUMBER, 4, 900));
+    assert_false(restore(world, "kills", NUMBER, 5, 901));
+    assert_false(restore(world, "wins", 0, 1, 900));
+    assert_false(restore(world, "wins", NUMBER + 1, 0, 900));
+    assert_false(restore(world, "Wins", NUMBER + 1, 1, 900));
+    assert_true(discard_under(world, "kills", "admin:11"));
+    assert_false(restore(world, "kills", NUMBER, 5, 900)); /* What was deleted here stays so. */
+    assert_true(restore(world, "kills", NUMBER + 1, 5, 900));
+    assert_int_equal(world->coord->definitions.count, 2);
+    world_free(world);
+}
+
 /* Counters that stand, as etcd has them; together they take so many bytes, or a little less. */
 static void fill(struct world *world, uint64_t bytes)
 {
@@ -268,6 +343,86 @@ static void a_full_table_can_be_made_smaller(void **state)
     assert_true(bytes <= DEFINITIONS_BYTES_MAX);
     assert_true(discard(world, name));
     assert_true(make(world, "a_shorter_name"));
+    world_free(world);
+}
+
+static void a_definition_of_a_backup_needs_room(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    put_of(world, NUMBER, 1, 1, 100);
+    fill(world, DEFINITIONS_BYTES_MAX);
+    assert_false(restore(world, "wins", UINT64_C(1) << 41, 1, 900));
+    world_free(world);
+}
+
+/* ---- what was deleted ---- */
+#define DAY_MS    86400000u
+#define GONE_KEPT 8u
+
+static uint64_t number_of(struct world *world, const char *name)
+{
+    const struct definition *definition =
+        definition_named(world->coord, HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER, name);
+
+    return definition != NULL ? definition->number : 0;
+}
+
+static void a_deleted_definition_keeps_its_last_version(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    assert_true(make_under(world, "kills", "admin:1"));
+    uint64_t number = number_of(world, "kills");
+
+    assert_true(discard_under(world, "kills", "admin:2"));
+    world_run(world, 3000);
+    assert_int_equal(definition_find(world->coord, number)->count, 2);
+    assert_true(make_under(world, "kills", "admin:1")); /* It finds what it made, and makes none. */
+    assert_int_equal(number_of(world, "kills"), 0);
+    world->coord->wall_ahead_ms += DAY_MS + 10000;
+    world_run(world, 3000);
+    assert_int_equal(definition_find(world->coord, number)->count, 1);
+    assert_true(definition_newest(definition_find(world->coord, number))->deleted);
+    world_free(world);
+}
+
+static void few_deleted_definitions_stay_and_no_number_comes_again(void **state)
+{
+    struct world *world = world_new();
+    uint64_t first = 0;
+    char name[16];
+
+    (void)state;
+    world->coord->limits.definitions_gone_kept = GONE_KEPT;
+    world_start(world);
+    world_run(world, 3000);
+    for (uint32_t i = 0; i < GONE_KEPT + 5; i++) {
+        snprintf(name, sizeof name, "kills%u", i);
+        assert_true(make_under(world, name, "admin:1"));
+        first = i == 0 ? number_of(world, name) : first;
+        assert_true(discard_under(world, name, "admin:2"));
+    }
+    assert_non_null(definition_find(world->coord, first));
+    world->coord->wall_ahead_ms += DAY_MS + 10000;
+    world->deaf_node = 1; /* Its shards do not hear of the last ones. */
+    snprintf(name, sizeof name, "kills%u", GONE_KEPT + 4);
+    assert_true(make_under(world, name, "admin:3"));
+    world_run(world, 5000);
+    assert_non_null(definition_find(world->coord, first));
+    world->deaf_node = 0;
+    world_run(world, 20000);
+    assert_null(definition_find(world->coord, first));
+    assert_int_equal(world->coord->definitions.count, GONE_KEPT + 1);
+    assert_int_equal(world_stats(world).definitions_pending, 0);
+    assert_true(make_under(world, "kills0", "admin:1"));
+    assert_int_not_equal(number_of(world, "kills0"), first);
     world_free(world);
 }
 
@@ -469,6 +624,11 @@ int main(void)
         cmocka_unit_test(another_version_of_that_number_takes_its_place),
         cmocka_unit_test(versions_come_in_any_order),
         cmocka_unit_test(the_others_stay_when_one_goes),
+        cmocka_unit_test(a_definition_of_a_backup_keeps_its_number_and_version),
+        cmocka_unit_test(a_definition_of_a_backup_needs_room),
+        cmocka_unit_test(a_deleted_definition_keeps_its_last_version),
+        cmocka_unit_test(few_deleted_definitions_stay_and_no_number_comes_again),
+        cmocka_unit_test(a_definition_of_a_backup_takes_no_others_place),
         cmocka_unit_test(a_full_table_can_be_made_smaller),
         cmocka_unit_test(how_long_shards_have_been_behind_is_told),
         cmocka_unit_test(a_history_begins_with_the_newest_life),

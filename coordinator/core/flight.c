@@ -311,7 +311,9 @@ static void target_done(struct coord *coord, struct flight *flight, uint32_t pla
         wish_done(coord, target, written);
         break;
     case TARGET_DEFINITION:
-        if (!target->removal)
+        if (target->removal && !written)
+            coord->definitions.trimming = false; /* It is looked for again. */
+        else if (!target->removal)
             definition_written(
                 coord, target->number, target->version,
                 &(struct definition_write){ written, revision, flight->writes[place].value });

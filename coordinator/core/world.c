@@ -86,7 +86,7 @@ static bool carry_out(struct world *world, const struct coord_write *write)
     if (write->absent_key.size > 0 && world_find(world, write->absent_key) != NULL)
         return false;
     kv = write->after_key.size > 0 ? world_find(world, write->after_key) : NULL;
-    if (write->after_key.size > 0 && (kv == NULL || kv->mod_revision != write->after_revision))
+    if (write->after_key.size > 0 && (kv == NULL ? 0 : kv->mod_revision) != write->after_revision)
         return false;
     if (world->watch.wrote != NULL)
         world->watch.wrote(world->watch.user, write);

@@ -33,7 +33,8 @@ static err mailbox_return_expired_mail_check(struct check_context *context,
         return refuse_invalid(context->arena, context->refusal, "cursor",
                               "next_cursor of the call before",
                               text_shorten(context->arena, cursor));
-    return channel_check_room(context->arena, context->refusal, context->meta);
+    return refusal_defer(context,
+                         channel_check_room(context->arena, context->refusal, context->meta));
 }
 
 static void mailbox_return_expired_footprint(const struct op *op, const ProtobufCMessage *message,

@@ -3,6 +3,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/mailbox.h"
+#include "node/core/goods/wallet_change.h"
 #include "node/core/handler/refusal.h"
 #include "node/rpc/transfer.h"
 #include "node/rpc/wallet.h"
@@ -26,6 +27,23 @@ void new_mail_footprint(const struct op *op, struct need *keys)
 
     row_key_mailbox(&key, op->entity);
     need_add_key(keys, row_key_slice(&key));
+}
+
+/* What a repetition may bring (refusal_defer), or a policy that changed since the check. */
+static err currencies_check(struct apply_context *context, const struct new_mail *wanted)
+{
+    err e = ERR_OK;
+
+    if (context->version < DEFER_APPLY_VERSION)
+        return ERR_OK;
+    for (size_t i = 0; i < wanted->currency_count && e == ERR_OK; i++) {
+        const char *name = wanted->currencies[i]->currency;
+
+        e = wallet_currency_check(context->arena, context->refusal, &context->meta->policy,
+                                  entry_field_applied(context, "currencies", i, name, "currency"),
+                                  name);
+    }
+    return e;
 }
 
 /* Balances stay as they are until it is claimed. */
@@ -67,7 +85,9 @@ err new_mail_put(struct apply_context *context, const struct new_mail *wanted,
     struct ledger_change changes[LEDGER_CHANGES_MAX];
     struct item_row items[LEDGER_ITEMS_MAX];
 
-    err e = goods_places_check(context, wanted->item_count + 1);
+    err e = currencies_check(context, wanted);
+    if (e == ERR_OK)
+        e = goods_places_check(context, wanted->item_count + 1);
     if (e != ERR_OK)
         return e;
     items_make(context, wanted, items, &mail);

@@ -152,7 +152,12 @@ static err amounts_check(struct planner *p, size_t count, amount_message *const 
 {
     if (p->logged)
         return ERR_OK;
-    return within(p, wallet_amounts_check(p->context, count, amounts));
+    bool had = p->context->deferred.code != 0;
+    err e = within(p, wallet_amounts_check(p->context, count, amounts));
+
+    if (!had && p->context->deferred.code != 0)
+        refusal_set_within(p->context->arena, &p->context->deferred, p->field);
+    return e;
 }
 
 static err take_amounts(struct planner *p, txn_part *part, size_t count,
@@ -241,6 +246,7 @@ static err balance_check(struct planner *p, amount_message *balance)
                                   field_of(p, "currency"), balance->currency);
     if (e == ERR_INVALID)
         wallet_currency_hint(p->context, balance->currency);
+    e = refusal_defer(p->context, e);
     if (e == ERR_OK && (balance->amount < 1 || balance->amount > AMOUNT_MAX))
         e = refuse_number(p->context->arena, refusal, field_of(p, "amount"),
                           "1 to 9007199254740991", balance->amount);
@@ -465,7 +471,8 @@ static err room_check(struct planner *p)
     for (size_t i = 1; i < p->plan.part_count; i++) {
         if (channel_shard_of(context->arena, p->plan.parts[i]->player_id, context->shard_count) !=
             context->shard)
-            return channel_check_room(context->arena, context->refusal, context->meta);
+            return refusal_defer(
+                p->context, channel_check_room(context->arena, context->refusal, context->meta));
     }
     return ERR_OK;
 }

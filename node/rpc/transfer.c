@@ -59,7 +59,8 @@ err transfer_check(struct check_context *context, const struct transfer *transfe
     if (e == ERR_OK)
         e = transfer_text_check(context, transfer);
     if (e == ERR_OK)
-        e = channel_check_room(context->arena, context->refusal, context->meta);
+        e = refusal_defer(context,
+                          channel_check_room(context->arena, context->refusal, context->meta));
     return e;
 }
 

@@ -48,6 +48,7 @@ static err amount_check(struct check_context *context, size_t place,
                                   amount_field(arena, place, amount, "currency"), amount->currency);
     if (e == ERR_INVALID)
         wallet_currency_hint(context, amount->currency);
+    e = refusal_defer(context, e);
     if (e != ERR_OK)
         return e;
     if (amount->amount < 1 || amount->amount > AMOUNT_MAX)

@@ -70,6 +70,11 @@ bool admission_is_full(struct admission *admission, enum admission_priority prio
     return true;
 }
 
+bool admission_takes_none(const struct admission *admission)
+{
+    return !has_room(admission, ADMISSION_URGENT, 1);
+}
+
 uint32_t admission_share(const struct admission *admission, enum admission_priority priority,
                          uint32_t percent)
 {

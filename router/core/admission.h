@@ -42,6 +42,8 @@ bool admission_enter(struct admission *admission, enum admission_priority priori
  */
 bool admission_is_full(struct admission *admission, enum admission_priority priority,
                        uint32_t *ret_retry_after_ms);
+/* True: not even an urgent call has room. */
+bool admission_takes_none(const struct admission *admission);
 /* How many places `percent` of them are for calls of that priority; 1 at least. */
 uint32_t admission_share(const struct admission *admission, enum admission_priority priority,
                          uint32_t percent);

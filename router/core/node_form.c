@@ -5,6 +5,7 @@
 #include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
+#include "router/core/name_form.h"
 #include "router/core/refusal.h"
 #include "router/core/scatter.h"
 #include "runtime/base/check.h"
@@ -125,6 +126,12 @@ err node_form_make(const struct method_info *method, const ProtobufCMessage *mes
     case METHOD_SWAP:
         *ret_message = swap_form((const Holdfast__V1__SwapRequest *)message, arena);
         return ERR_OK;
+    case METHOD_EXECUTE_TRANSACTION:
+        return name_form_check_transaction(message, arena, ret_detail);
+    case METHOD_CLAIM_NAME:
+    case METHOD_RELEASE_NAME:
+    case METHOD_FIND_BY_NAME:
+        return name_form_make(method, message, arena, ret_message, ret_detail);
     case METHOD_DELIVER_MAIL:
         return deliver_form(method, (const Holdfast__V1__DeliverMailRequest *)message, arena,
                             ret_message, ret_detail);
@@ -149,6 +156,8 @@ static const struct {
 void node_form_tell(const struct method_info *method, struct arena *arena,
                     Holdfast__V1__ErrorDetail *detail)
 {
+    if (method->id == METHOD_CLAIM_NAME || method->id == METHOD_RELEASE_NAME)
+        name_form_tell(method, arena, detail);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         size_t size = strlen(names[i].field);
 

@@ -5,6 +5,7 @@
  *
  *   Swap         both sides in one message, the home player in field 1 (SwapGoodsRequest)
  *   DeliverMail  a batch with a request for each recipient (DeliverToPlayersRequest)
+ *   ClaimName, ReleaseName, FindByName  a transaction, or a profile's read (name_form.h)
  */
 #ifndef ROUTER_CORE_NODE_FORM_H
 #define ROUTER_CORE_NODE_FORM_H
@@ -18,7 +19,7 @@
  * which has to live as long.
  *
  * ERR_INVALID: DeliverMail names no recipient or too many, or what each of them would get is too
- * large; *ret_detail says so.
+ * large; a name is none, or is written by a transaction of a caller's own; *ret_detail says so.
  */
 NODISCARD err node_form_make(const struct method_info *method, const ProtobufCMessage *message,
                              struct arena *arena, const ProtobufCMessage **ret_message,

@@ -154,7 +154,7 @@ static void every_batch_method_has_the_shape_that_scatter_writes(void **state)
         assert_string_equal(failed->name, "failed");
         assert_int_equal(failed->type, PROTOBUF_C_TYPE_UINT32);
     }
-    assert_int_equal(batches, 11);
+    assert_int_equal(batches, 13);
 }
 
 /* Whether scatter.c copies fields of that type. */
@@ -631,7 +631,12 @@ static void a_full_router_refuses_what_it_need_not_read(void **state)
     assert_int_equal(admission_priority_max(method_find(METHOD_BATCH_GRANT)), ADMISSION_BULK);
     assert_int_equal(admission_priority_max(method_find(METHOD_GRANT)), ADMISSION_URGENT);
     assert_int_equal(admission_priority_max(method_find(METHOD_GET_PROFILE)), ADMISSION_ORDINARY);
-    admission_leave(&admission, 5550);
+    /* What is full for bulk takes others; the last place makes it full for all. */
+    assert_true(admission_enter(&admission, ADMISSION_URGENT, 4449, &retry_after_ms));
+    assert_false(admission_takes_none(&admission));
+    assert_true(admission_enter(&admission, ADMISSION_URGENT, 1, &retry_after_ms));
+    assert_true(admission_takes_none(&admission));
+    admission_leave(&admission, 10000);
 }
 
 static void a_payment_is_urgent_and_a_save_is_bulk(void **state)

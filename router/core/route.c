@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "router/core/name_form.h"
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
 
@@ -95,6 +96,19 @@ static err find_home(const ProtobufCMessage *message, struct arena *arena,
     return ERR_INVALID;
 }
 
+/* Names of users are written by claims and releases alone, whose home is a player; a person may
+ * mend them. */
+static err check_writable(const ProtobufCMessage *message, struct arena *arena,
+                          Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct slice text;
+
+    if (!find_text(message, 1, "player_id", &text) || !name_form_is_name(text))
+        return ERR_OK;
+    name_form_refuse_id(arena, "player_id", text, ret_detail);
+    return ERR_INVALID;
+}
+
 err route_find_entity(const struct method_info *method, const ProtobufCMessage *message,
                       struct arena *arena, struct route_entity *ret_entity,
                       Holdfast__V1__ErrorDetail *ret_detail)
@@ -105,6 +119,8 @@ err route_find_entity(const struct method_info *method, const ProtobufCMessage *
     CHECK(method->route == METHOD_MUTATION || method->route == METHOD_READ ||
           method->route == METHOD_MEMBER_READ || method->route == METHOD_MEMBER_WRITE);
     e = find_home(message, arena, ret_entity, ret_detail);
+    if (e == ERR_OK && method->writes && (method->traits & METHOD_PASSES_REVIEW) == 0)
+        e = check_writable(message, arena, ret_detail);
     if (e != ERR_OK || !find_text(message, 2, "op_id", &op_id))
         return e;
     return check_text(op_id, ROUTE_OP_ID_BYTES_MAX, arena,

@@ -136,6 +136,7 @@ static bool may_enter(void *user, struct rpc_request *rpc, Holdfast__V1__ErrorDe
     rpc->account = guest.key;
     if (!router_is_full(door->options.router, rpc->method, &ret_detail->retry_after_ms))
         return true;
+    rpc->is_full = router_takes_none(door->options.router);
     gatekeeper_tell(door->options.gatekeeper, &visit, ret_detail->code);
     return false;
 }

@@ -5,7 +5,8 @@
 #include "router/rpc/list_page.h"
 #include "runtime/cluster/cluster_key.h"
 
-#define PAGE_SIZE_MAX 10000u
+#define PAGE_SIZE_MAX  10000u
+#define LIVE_ALONE_MAX 1024 /* Leased keys of servers that an etcd of before does not know. */
 
 static char state_live[] = "live";
 static char state_expiring[] = "expiring";
@@ -14,6 +15,7 @@ struct server_list {
     struct request *request;
     struct etcd_call *call;
     struct list_page page;
+    struct incarnation after; /* The last one of the page before, if there was one. */
     Holdfast__V1__ListServersResponse response;
 };
 
@@ -39,11 +41,7 @@ static bool add_server(struct server_list *list, const struct etcd_kv *kv,
                        struct incarnation incarnation)
 {
     Holdfast__V1__ListServersResponse *response = &list->response;
-    char text[INCARNATION_TEXT_SIZE];
 
-    incarnation_print(incarnation, text);
-    if (strcmp(text, list->page.place) <= 0)
-        return true;
     if (response->n_servers == list->page.size) {
         response->next_cursor =
             list_page_next(list->request, response->servers[list->page.size - 1]->incarnation);
@@ -53,14 +51,25 @@ static bool add_server(struct server_list *list, const struct etcd_kv *kv,
     return true;
 }
 
+static void fail_unreachable(struct server_list *list)
+{
+    request_fail_text(list->request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+                      "etcd could not be reached");
+}
+
 /* etcd answers in the order of keys, so both kinds come in the order of their incarnations' text.
  */
-static void mark_live(struct server_list *list, const struct etcd_range_result *result)
+static void mark_live(void *context, err e, const struct etcd_range_result *result)
 {
+    struct server_list *list = context;
     const char *cluster = list->request->router->options.cluster;
     Holdfast__V1__ListServersResponse *response = &list->response;
     size_t at = 0;
 
+    if (e != ERR_OK) {
+        fail_unreachable(list);
+        return;
+    }
     for (size_t i = 0; i < result->kv_count; i++) {
         struct cluster_key_parts parts = cluster_key_parse(cluster, result->kvs[i].key);
         char text[INCARNATION_TEXT_SIZE];
@@ -73,6 +82,38 @@ static void mark_live(struct server_list *list, const struct etcd_range_result *
         if (at < response->n_servers && strcmp(response->servers[at]->incarnation, text) == 0)
             response->servers[at]->state = state_live;
     }
+    request_reply(list->request, &response->base);
+}
+
+/* So many keys of one kind that follow the page before, at that revision; 0: now. */
+static bool read_keys(struct server_list *list, bool live, int64_t revision, etcd_range_done done)
+{
+    const struct router_options *options = &list->request->router->options;
+    struct cluster_key prefix = live ? cluster_key_servers_live_prefix(options->cluster)
+                                     : cluster_key_servers_known_prefix(options->cluster);
+    struct cluster_key after = prefix;
+
+    if (!incarnation_is_none(list->after))
+        after = live ? cluster_key_server_live(options->cluster, list->after)
+                     : cluster_key_server_known(options->cluster, list->after);
+    const struct etcd_range range = {
+        .key = cluster_key_slice(&prefix),
+        .prefix = true,
+        .after = cluster_key_slice(&after),
+        .keys_only = live,
+        .limit = (int64_t)list->page.size + (live ? LIVE_ALONE_MAX : 1),
+        .revision = revision,
+    };
+
+    return etcd_range(options->etcd, &range, done,
+                      &(struct etcd_wait){ request_time_left(list->request, ROUTER_STATUS_MS_MAX),
+                                           list, &list->call }) == ERR_OK;
+}
+
+static void fail_busy(struct server_list *list)
+{
+    request_fail_text(list->request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
+                      "too many calls to etcd");
 }
 
 static void listed(void *context, err e, const struct etcd_range_result *result)
@@ -82,8 +123,7 @@ static void listed(void *context, err e, const struct etcd_range_result *result)
     const char *cluster = list->request->router->options.cluster;
 
     if (e != ERR_OK) {
-        request_fail_text(list->request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
-                          "etcd could not be reached");
+        fail_unreachable(list);
         return;
     }
     response->servers = arena_alloc(list->request->arena, list->page.size * sizeof(void *));
@@ -94,8 +134,8 @@ static void listed(void *context, err e, const struct etcd_range_result *result)
             !add_server(list, &result->kvs[i], parts.incarnation))
             break;
     }
-    mark_live(list, result);
-    request_reply(list->request, &response->base);
+    if (!read_keys(list, true, result->header.revision, mark_live))
+        fail_busy(list);
 }
 
 static void list_cancel(struct request *request)
@@ -109,22 +149,20 @@ static void list_cancel(struct request *request)
 
 void admin_list_servers_handle(struct request *request)
 {
-    const struct router_options *options = &request->router->options;
-    struct cluster_key prefix = cluster_key_servers_prefix(options->cluster);
     struct server_list *list = arena_zalloc(request->arena, sizeof *list);
 
     if (!list_page_begin(request, (struct list_limits){ PAGE_SIZE_MAX, PAGE_SIZE_MAX },
                          &list->page))
         return;
+    if (list->page.place[0] != 0 &&
+        incarnation_parse(slice_from_text(list->page.place), &list->after) != ERR_OK) {
+        list_page_refuse(request);
+        return;
+    }
     list->request = request;
     request->state = list;
     request->cancel = list_cancel;
     holdfast__v1__list_servers_response__init(&list->response);
-    if (etcd_range(options->etcd,
-                   &(struct etcd_range){ .key = cluster_key_slice(&prefix), .prefix = true },
-                   listed,
-                   &(struct etcd_wait){ request_time_left(request, ROUTER_STATUS_MS_MAX), list,
-                                        &list->call }) != ERR_OK)
-        request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
-                          "too many calls to etcd");
+    if (!read_keys(list, false, 0, listed))
+        fail_busy(list);
 }

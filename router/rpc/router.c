@@ -115,6 +115,11 @@ bool router_is_full(struct router *router, const struct method_info *method,
                              ret_retry_after_ms);
 }
 
+bool router_takes_none(const struct router *router)
+{
+    return admission_takes_none(&router->admission);
+}
+
 /* False: answered. */
 static bool take_places(struct router *router, struct request *request, uint32_t weight)
 {

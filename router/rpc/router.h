@@ -23,6 +23,8 @@ void router_deinit(struct router *router);
  * it has been counted as refused, and is to be answered THROTTLED. */
 bool router_is_full(struct router *router, const struct method_info *method,
                     uint32_t *ret_retry_after_ms);
+/* Whether every call would be refused now. */
+bool router_takes_none(const struct router *router);
 /* Takes the request; see request.h for its life. The door's fields must be filled. */
 void router_dispatch(struct router *router, struct request *request);
 /* The request's caller has gone: ends a request that was not answered inside router_dispatch. */

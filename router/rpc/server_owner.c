@@ -137,6 +137,7 @@ static bool names_incarnations(const struct method_info *method)
 {
     return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION ||
            method->id == METHOD_SET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
+           method->id == METHOD_UPSERT_USER || method->id == METHOD_BATCH_UPSERT_USERS ||
            method->id == METHOD_RENEW_SESSIONS || method->id == METHOD_UNREGISTER_SERVER;
 }
 

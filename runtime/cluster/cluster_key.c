@@ -100,6 +100,11 @@ struct cluster_key cluster_key_servers_known_prefix(const char *cluster)
     return key_make(cluster, "gs/known/", "");
 }
 
+struct cluster_key cluster_key_servers_live_prefix(const char *cluster)
+{
+    return key_make(cluster, "gs/live/", "");
+}
+
 struct cluster_key cluster_key_server_live(const char *cluster, struct incarnation incarnation)
 {
     return key_make_incarnation(cluster, "gs/live/", incarnation);

@@ -50,6 +50,7 @@ struct cluster_key cluster_key_shards_prefix(const char *cluster);
 struct cluster_key cluster_key_shard(const char *cluster, uint32_t shard);
 struct cluster_key cluster_key_servers_prefix(const char *cluster); /* gs/, both kinds. */
 struct cluster_key cluster_key_servers_known_prefix(const char *cluster);
+struct cluster_key cluster_key_servers_live_prefix(const char *cluster);
 struct cluster_key cluster_key_server_live(const char *cluster, struct incarnation incarnation);
 struct cluster_key cluster_key_server_known(const char *cluster, struct incarnation incarnation);
 struct cluster_key cluster_key_server_sequence(const char *cluster);

@@ -45,7 +45,8 @@ static unsigned wanted_at_node(const struct method_info *method)
         "NodeService/GetDefined",
     };
 
-    if (strstr(method->name, "PresenceService/Batch") != NULL)
+    if (strstr(method->name, "PresenceService/Batch") != NULL ||
+        strstr(method->name, "UserService/BatchGet") != NULL)
         return ROUTER; /* They go whole. */
     if (!method->internal)
         return method->route >= METHOD_MUTATION && method->route <= METHOD_SHARD_VIEW ? ROUTER : 0;

@@ -43,6 +43,12 @@ enum json_shape {
     X("holdfast.v1.PresenceConnection", "status", DOCUMENT) \
     X("holdfast.v1.SetPresenceRequest", "status", DOCUMENT) \
     X("holdfast.v1.BatchSetPresenceRequest", "status", DOCUMENT) \
+    X("holdfast.v1.User",           "attributes", DOCUMENT) \
+    X("holdfast.v1.User",           "settings",   DOCUMENT) \
+    X("holdfast.v1.UpsertUserRequest", "attributes", DOCUMENT) \
+    X("holdfast.v1.UpsertUserRequest", "settings", DOCUMENT) \
+    X("holdfast.v1.UpsertUserRequest", "status", DOCUMENT) \
+    X("holdfast.v1.BatchUpsertUsersRequest", "status", DOCUMENT) \
     X("holdfast.v1.PatchList",      "steps",      LIST)     \
     X("holdfast.v1.PatchStep",      "kind",       VERB)     \
     X("holdfast.v1.PatchStep",      "json",       OPERAND)  \

@@ -414,7 +414,8 @@ static bool is_full(const struct http_conn *conn)
 {
     const struct http_limits *limits = &conn->server->config.limits;
 
-    return conn->exchange_count >= limits->pipeline_max + (conn->incoming != NULL) ||
+    return conn->resting ||
+           conn->exchange_count >= limits->pipeline_max + (conn->incoming != NULL) ||
            http_waiting_of(conn) > limits->output_bytes_max;
 }
 
@@ -435,6 +436,8 @@ static void refuse_input(struct http_conn *conn, struct http_refusal refusal)
 
 static void receive(struct http_conn *conn, struct slice bytes)
 {
+    const struct http_stats *stats = &conn->server->stats;
+    uint64_t begun = stats->requests;
     struct buf held = conn->in;
     enum http_refused why;
 
@@ -449,6 +452,8 @@ static void receive(struct http_conn *conn, struct slice bytes)
         if (used == 0)
             break;
         bytes = (struct slice){ bytes.data + used, bytes.size - used };
+        if (stats->requests - begun >= HTTP_TURN_REQUESTS && bytes.size > 0)
+            http_conn_rest(conn, 0);
     }
     if (!conn->refused && !conn->doomed) {
         buf_append(&conn->in, bytes.data, bytes.size);

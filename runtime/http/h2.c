@@ -16,8 +16,9 @@
 #define RESET_BURST       20u   /* Times stream_resets_per_s, as h2_flood has it. */
 #define LATE_MS           3000u /* For the rest of a request that was answered by its head. */
 #define ANSWER_FIELDS_MAX 24u
-#define BOMB_FACTOR       8u  /* Times header_bytes_max: such a block was not made by mistake. */
-#define HEADER_OVERHEAD   32u /* RFC 9113 section 10.5.1 counts so much for each. */
+#define PIECE_BYTES       1024u /* Parsed before the requests of a turn are counted again. */
+#define BOMB_FACTOR       8u    /* Times header_bytes_max: such a block was not made by mistake. */
+#define HEADER_OVERHEAD   32u   /* RFC 9113 section 10.5.1 counts so much for each. */
 
 /* ---- floods ---- */
 
@@ -377,16 +378,40 @@ static uint32_t code_of(ssize_t error)
     }
 }
 
-static void receive(struct http_conn *conn, struct slice bytes)
+static void receive_piece(struct http_conn *conn, struct slice bytes)
 {
-    if (conn->session == NULL)
-        return;
     const struct h2_rates rates = rates_of(conn);
+
     if (!h2_flood_receive(&conn->flood, &rates, bytes))
         end_flood(conn);
     ssize_t used = nghttp2_session_mem_recv(conn->session, bytes.data, bytes.size);
     if (used < 0)
         fail(conn, code_of(used));
+}
+
+static void receive(struct http_conn *conn, struct slice bytes)
+{
+    const struct http_stats *stats = &conn->server->stats;
+    uint64_t begun = stats->requests;
+    struct buf held = conn->in;
+    enum http_refused why;
+
+    conn->in = (struct buf){ 0 };
+    if (held.size > 0) {
+        buf_append(&held, bytes.data, bytes.size);
+        bytes = buf_slice(&held);
+    }
+    while (bytes.size > 0 && conn->session != NULL && !conn->resting) {
+        size_t size = bytes.size < PIECE_BYTES ? bytes.size : PIECE_BYTES;
+        receive_piece(conn, (struct slice){ bytes.data, size });
+        bytes = (struct slice){ bytes.data + size, bytes.size - size };
+        if (stats->requests - begun >= HTTP_TURN_REQUESTS && bytes.size > 0)
+            http_conn_rest(conn, 0);
+    }
+    if (conn->session != NULL)
+        buf_append(&conn->in, bytes.data, bytes.size);
+    buf_deinit(&held);
+    (void)http_input_charge(conn, &why); /* One read's bytes at most. */
     http_conn_mark_dirty(conn);
 }
 

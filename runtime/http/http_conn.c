@@ -15,6 +15,7 @@
 #define KEEPALIVE_S         60u      /* Until TCP asks whether a silent client is still there. */
 #define EVICT_IDLE_MS_MIN   1000u    /* None is closed sooner to make room. */
 #define STRANGER_READ_BYTES 8192u
+#define TURN_READS          4u /* Of HTTP_READ_BYTES, before others have their turn. */
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #define H2_PREFACE_SIZE (sizeof h2_preface - 1)
@@ -65,6 +66,7 @@ void http_conn_close(struct http_conn *conn)
     }
     conn->state = CONN_CLOSED;
     turnstile_leave(conn->server->turnstile, &conn->place);
+    loop_timer_stop(&conn->rest);
     while (conn->first != NULL)
         http_exchange_cancel(conn->first);
     if (conn->protocol != NULL && conn->protocol->stop != NULL)
@@ -245,8 +247,13 @@ void http_conn_flush(struct http_conn *conn)
     if (conn->state == CONN_CLOSED)
         return;
     http_waiting_count(conn);
-    if (close_slow_reader(conn) || conn->writing)
+    if (close_slow_reader(conn))
         return;
+    if (conn->writing) {
+        if (conn->proved) /* Others are not read before they have read. */
+            http_conn_resume(conn);
+        return;
+    }
     wake_streams(conn);
     if (conn->close_soon && !conn->writing && http_waiting_of(conn) == 0) {
         linger(conn);
@@ -423,15 +430,18 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
                              conn->proved ? HTTP_READ_BYTES : STRANGER_READ_BYTES);
 }
 
-/* Few bytes of a stranger may be many heads once they are unpacked: others have their turn before
- * the next ones. */
-static void yield_turn(struct http_conn *conn, size_t size)
+static void take_in(struct http_conn *conn, struct slice bytes)
 {
-    if (conn->proved || size < STRANGER_READ_BYTES || conn->state == CONN_CLOSED || !conn->reading)
-        return;
-    uv_read_stop((uv_stream_t *)&conn->tcp);
-    conn->reading = false;
-    http_conn_mark_dirty(conn); /* Reads on when this round's answers leave. */
+    conn->receiving = true;
+    if (conn->greeting)
+        greet(conn, bytes);
+    else if (conn->tls != NULL)
+        receive_tls(conn, bytes);
+    else
+        receive_plain(conn, bytes);
+    conn->receiving = false;
+    if (conn->doomed)
+        http_conn_close(conn);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
@@ -445,21 +455,14 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
         return;
     }
     conn->server->stats.bytes_received += (uint64_t)size;
-    if (conn->state == CONN_LINGER || conn->turned_away)
+    if (conn->state != CONN_LINGER && !conn->turned_away)
+        take_in(conn, (struct slice){ (const uint8_t *)bytes->base, (size_t)size });
+    /* libuv reads on at once while its buffer is filled, up to 32 times. */
+    conn->full_reads = (size_t)size == bytes->len ? conn->full_reads + 1 : 0;
+    if (conn->full_reads < (conn->proved ? TURN_READS : 1))
         return;
-    struct slice data = { (const uint8_t *)bytes->base, (size_t)size };
-    conn->receiving = true;
-    if (conn->greeting)
-        greet(conn, data);
-    else if (conn->tls != NULL)
-        receive_tls(conn, data);
-    else
-        receive_plain(conn, data);
-    conn->receiving = false;
-    if (conn->doomed)
-        http_conn_close(conn);
-    else
-        yield_turn(conn, data.size);
+    conn->full_reads = 0;
+    http_conn_rest(conn, 0);
 }
 
 /* Input is held back while too many requests or answers wait. */
@@ -472,7 +475,7 @@ static bool is_full(const struct http_conn *conn)
 
 void http_conn_resume(struct http_conn *conn)
 {
-    if (conn->state != CONN_LINGER && is_full(conn)) {
+    if (conn->resting || (conn->state != CONN_LINGER && is_full(conn))) {
         if (conn->reading)
             uv_read_stop((uv_stream_t *)&conn->tcp);
         conn->reading = false;
@@ -494,6 +497,36 @@ void http_conn_resume(struct http_conn *conn)
         http_conn_close(conn);
 }
 
+static void on_rested(void *user)
+{
+    struct http_conn *conn = user;
+
+    conn->resting = false;
+    if (conn->state == CONN_LINGER)
+        http_conn_resume(conn);
+    else
+        http_conn_mark_dirty(conn); /* Reads on when this round's answers leave. */
+}
+
+void http_conn_rest(struct http_conn *conn, uint32_t rest_ms)
+{
+    if (conn->state == CONN_CLOSED || (conn->resting && rest_ms == 0))
+        return;
+    conn->resting = true;
+    loop_timer_start(&conn->rest, rest_ms);
+    if (conn->reading)
+        uv_read_stop((uv_stream_t *)&conn->tcp);
+    conn->reading = false;
+}
+
+void http_exchange_full(const struct http_exchange *exchange, uint32_t retry_after_ms)
+{
+    bool is_long = retry_after_ms > HTTP_FULL_REST_MS_MAX;
+
+    if (exchange->conn != NULL && !http_is_h2(exchange))
+        http_conn_rest(exchange->conn, is_long ? HTTP_FULL_REST_MS_MAX : retry_after_ms);
+}
+
 /* ---- accepting, time ---- */
 
 static struct http_conn *conn_new(struct http_server *server)
@@ -504,6 +537,7 @@ static struct http_conn *conn_new(struct http_server *server)
     conn->server = server;
     conn->tcp.data = conn;
     conn->write.data = conn;
+    loop_timer_init(&conn->rest, server->config.loop, on_rested, conn);
     conn->since_ms = http_now_ms(server);
     conn->next = server->conns;
     if (conn->next != NULL)

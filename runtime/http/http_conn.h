@@ -10,6 +10,8 @@
 
 #include "runtime/http/http_state.h"
 
+#define HTTP_FULL_REST_MS_MAX 250u
+
 /* Takes one connection off the listener. */
 void http_conn_accept(struct http_server *server);
 /* Takes over a connected socket. */
@@ -27,8 +29,17 @@ void http_conn_shake(void *server, struct turnstile_place *place);
 void http_conn_tick(struct http_conn *conn, uint64_t now_ms);
 /* Reads on, after what was held back has been parsed. */
 void http_conn_resume(struct http_conn *conn);
+/* Reads no more for so long; 0: until the other connections have had their turn. */
+void http_conn_rest(struct http_conn *conn, uint32_t rest_ms);
 /* The exchange's caller may call, by a valid key: its connection keeps its place, and is not put
  * out for one of which this is not known. */
 void http_exchange_prove(const struct http_exchange *exchange);
+/*
+ * The request is about to be refused, since the process takes no call at all now. Its connection
+ * rests for `retry_after_ms`, HTTP_FULL_REST_MS_MAX at most: a caller that asks again at once would
+ * take processor time from those whose calls are under way. A connection of HTTP/2 never rests so:
+ * it has many callers.
+ */
+void http_exchange_full(const struct http_exchange *exchange, uint32_t retry_after_ms);
 
 #endif

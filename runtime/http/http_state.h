@@ -34,14 +34,15 @@
 #include "runtime/tls/tls_config.h"
 #include "runtime/tls/tls_session.h"
 
-#define HTTP_READ_BYTES 65536u
+#define HTTP_READ_BYTES    65536u
+#define HTTP_TURN_REQUESTS 32u /* Of one connection, before others have their turn. */
 
 /* One version of HTTP: how connection, budget and answers call what they may not use. */
 struct http_protocol {
     err (*start)(struct http_conn *conn);
     /* Lets go of what start made; also after start failed. NULL: of nothing. */
     void (*stop)(struct http_conn *conn);
-    /* Parses what it can. HTTP/1.1 holds the rest back in conn->in. */
+    /* Parses what it can, and about HTTP_TURN_REQUESTS at most. Holds the rest back in conn->in. */
     void (*receive)(struct http_conn *conn, struct slice bytes);
     /* True: enough requests or answers wait; no more input now. */
     bool (*is_full)(const struct http_conn *conn);
@@ -99,11 +100,14 @@ struct http_conn {
     struct http_exchange *last;
     size_t exchange_count;
 
+    struct loop_timer rest; /* Runs while `resting`.                                    */
+    uint32_t full_reads;    /* One after the other.                                      */
     uint64_t since_ms;      /* Of the last progress: accept, a request, an answer, a write. */
     uint64_t head_since_ms; /* HTTP/1.1: first byte of a head that is not whole; 0: none.   */
     bool dirty;
     bool writing;
     bool reading;
+    bool resting;     /* Not read before `rest` fires: http_conn_rest.    */
     bool proved;      /* A request of it was let in by its head.            */
     bool known;       /* And had a valid key, where one is asked for: http_conn_prove. */
     bool receiving;   /* Inside the parser: closing waits until it returns. */

@@ -24,6 +24,7 @@ struct asked {
     size_t count;
     struct slice stem;   /* Of the last segment, in front of its last colon. */
     struct slice action; /* Behind it; without data where there is no colon. */
+    bool aliases;        /* `users` stands for `players`. */
 };
 
 void rest_route_show(const struct rest_route *route, char ret_text[REST_SHOWN_BYTES])
@@ -76,10 +77,11 @@ static bool is_variable(struct slice segment)
     return segment.size > 0 && segment.data[0] == '{';
 }
 
-static bool literal_fits(struct slice wanted, struct slice given)
+static bool literal_fits(const struct asked *asked, struct slice wanted, struct slice given)
 {
-    return slice_equal(wanted, given) || (slice_equal(wanted, SLICE_LITERAL("players")) &&
-                                          slice_equal(given, SLICE_LITERAL("users")));
+    return slice_equal(wanted, given) ||
+           (asked->aliases && slice_equal(wanted, SLICE_LITERAL("players")) &&
+            slice_equal(given, SLICE_LITERAL("users")));
 }
 
 /* Whether the segments fit, whatever the verb and the action. */
@@ -93,7 +95,7 @@ static bool path_fits(const struct rest_route *route, const struct asked *asked,
     for (size_t i = 0; i < asked->count; i++) {
         struct slice wanted = rest_text_take(&rest, '/');
         struct slice given = segment_of(asked, i, without_action);
-        if (is_variable(wanted) ? given.size == 0 : !literal_fits(wanted, given))
+        if (is_variable(wanted) ? given.size == 0 : !literal_fits(asked, wanted, given))
             return false;
     }
     return true;
@@ -118,7 +120,7 @@ static size_t place_that_differs(const struct rest_route *route, const struct as
     for (size_t i = 0; i < asked->count; i++) {
         struct slice wanted = rest_text_take(&rest, '/');
         struct slice given = segment_of(asked, i, asked->action.size > 0);
-        if (is_variable(wanted) || literal_fits(wanted, given))
+        if (is_variable(wanted) || literal_fits(asked, wanted, given))
             continue;
         if (place < REST_SEGMENTS_MAX)
             return REST_SEGMENTS_MAX;
@@ -225,23 +227,38 @@ static enum rest_result take_values(const struct asked *asked, struct arena *are
     return REST_FOUND;
 }
 
+static bool fits(const struct rest_route *route, const struct asked *asked, bool acts)
+{
+    return acts ? action_fits(route, asked)
+                : route->action[0] == 0 && path_fits(route, asked, false);
+}
+
+static bool any_fits(const struct asked *asked, bool acts)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < ARRAY_SIZE(routes) && !found; i++)
+        found = fits(&routes[i], asked, acts);
+    return found;
+}
+
 enum rest_result rest_route_find(struct slice verb, struct slice path, struct arena *arena,
                                  struct rest_found *ret_found, struct rest_flaw *ret_flaw)
 {
     struct asked asked;
     uint32_t verbs = 0;
-    bool acts = false;
+    bool acts;
 
     *ret_found = (struct rest_found){ .route = NULL };
     if (!asked_read(path, &asked))
         return REST_NO_PATH;
-    for (size_t i = 0; i < ARRAY_SIZE(routes) && asked.action.size > 0 && !acts; i++)
-        acts = action_fits(&routes[i], &asked);
+    asked.aliases = true;
+    acts = asked.action.size > 0 && any_fits(&asked, true);
+    asked.aliases = false; /* A route that has the path by itself goes before. */
+    asked.aliases = !any_fits(&asked, acts);
     for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
         const struct rest_route *route = &routes[i];
-        bool fits = acts ? action_fits(route, &asked)
-                         : route->action[0] == 0 && path_fits(route, &asked, false);
-        if (!fits)
+        if (!fits(route, &asked, acts))
             continue;
         verbs |= 1u << route->verb;
         if (verb_fits(route->verb, verb))

@@ -5,7 +5,8 @@
  *
  * A path is /v1/<plural>/{id}/<plural>, and an action of what it names stands behind a colon:
  * /v1/players/ada:grant. An id is percent-decoded once. One whose own text ends in a colon and the
- * name of an action writes that colon as %3A. /v1/users/ stands for /v1/players/.
+ * name of an action writes that colon as %3A. /v1/users/ stands for /v1/players/,
+ * where no route has the path by itself.
  */
 #ifndef RUNTIME_REST_REST_ROUTE_H
 #define RUNTIME_REST_REST_ROUTE_H

@@ -239,7 +239,21 @@ static void users_are_players(void **state)
     assert_found("GET", "/v1/users/ada/items", METHOD_LIST_ITEMS);
     assert_value(0, "player_id", "ada");
     assert_found("POST", "/v1/users:batchGrant", METHOD_BATCH_GRANT);
-    assert_found("GET", "/v1/users/players", METHOD_GET_PROFILE);
+    assert_found("GET", "/v1/users/players/items", METHOD_LIST_ITEMS);
+}
+
+static void users_have_paths_of_their_own(void **state)
+{
+    (void)state;
+
+    assert_found("GET", "/v1/users/players", METHOD_GET_USER);
+    assert_value(0, "player_id", "players");
+    assert_found("POST", "/v1/users/ada", METHOD_UPSERT_USER);
+    assert_found("POST", "/v1/users:batchGet", METHOD_BATCH_GET_USERS);
+    assert_found("POST", "/v1/users:batchUpsert", METHOD_BATCH_UPSERT_USERS);
+    assert_found("POST", "/v1/users/ada:grant", METHOD_GRANT);
+    assert_int_equal(find("DELETE", "/v1/users/ada"), REST_NO_VERB);
+    assert_string_equal(found.allow, "GET, HEAD, POST");
 }
 
 static void only_paths_under_v1_are_rest(void **state)
@@ -273,8 +287,8 @@ static bool is_told_read(enum method_id id)
 /* Of a router's own method only its name tells. */
 static bool is_named_read(const char *name)
 {
-    static const char *const verbs[] = { "Get",   "List", "Read", "Trace",    "Check",
-                                         "Watch", "Diff", "Poll", "Subscribe" };
+    static const char *const verbs[] = { "Get",   "List", "Read", "Trace",     "Check",
+                                         "Watch", "Diff", "Poll", "Subscribe", "Find" };
 
     name = strchr(name, '/') + 1;
     if (strncmp(name, "Batch", 5) == 0)
@@ -322,6 +336,7 @@ int main(void)
         cmocka_unit_test_teardown(what_is_no_path_says_what_was_meant, tear_down),
         cmocka_unit_test_teardown(a_method_may_have_several_routes, tear_down),
         cmocka_unit_test_teardown(users_are_players, tear_down),
+        cmocka_unit_test_teardown(users_have_paths_of_their_own, tear_down),
         cmocka_unit_test(only_paths_under_v1_are_rest),
         cmocka_unit_test(idl_calls_those_methods_reads_that_are),
     };

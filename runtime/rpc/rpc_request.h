@@ -33,6 +33,7 @@ struct rpc_request {
     struct slice device;       /* "Holdfast-Device": names what the caller runs on; likewise. */
     uint64_t account;          /* may_enter: names the key whose share of the memory for bodies this
                                 * request takes; 0: that of its address alone.               */
+    bool is_full;              /* may_enter: refused it, and would refuse any other call now. */
     const char *peer;          /* "10.0.0.1:5123"                                            */
     struct trace_parent trace; /* From `traceparent`; zeros without one that is valid.       */
     enum rpc_protocol protocol;

@@ -190,6 +190,8 @@ static bool may_enter(struct rpc_call *call)
         stats->requests_throttled++;
     else
         detail.retry_after_ms = 0;
+    if (!room || call->request.is_full)
+        http_exchange_full(call->exchange, detail.retry_after_ms);
     rpc_answer_error(call, &detail, 0);
     return false;
 }

@@ -47,6 +47,11 @@ const OF_THE_MOMENT = {
   GetPresence: ["setAtMs", "expiresAtMs", "lastSetAtMs"],
   ListOnline: ["lastSetAtMs", "asOfMs", "nextCursor", "players"],
   BatchGetPresence: ["setAtMs", "expiresAtMs", "lastSetAtMs"],
+  UpsertUser: ["context", "replicas", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
+  BatchUpsertUsers: ["context", "replicas", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
+  GetUser: ["context", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
+  FindByName: ["claimedAtMs"],
+  BatchGetUsers: ["context", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
 };
 
 // ---- the methods, and their routes ----

@@ -7,6 +7,8 @@ const KEY = { CurrencyAmount: "currency", Section: "name", SectionVersion: "name
 const VALUE = { CurrencyAmount: "amount" };
 const DOCUMENTS = new Set(["Document.json", "DocumentSibling.json", "PutDocumentRequest.json", "UpdateDocumentRequest.merge",
   "PresenceConnection.status", "SetPresenceRequest.status", "BatchSetPresenceRequest.status",
+  "User.attributes", "User.settings", "UpsertUserRequest.attributes", "UpsertUserRequest.settings",
+  "UpsertUserRequest.status", "BatchUpsertUsersRequest.status",
   "Section.json", "SectionEdit.replace", "SectionEdit.merge", "ItemSpec.attributes",
   "Item.attributes", "TargetMetadata.attributes", "PutTargetMetadataRequest.attributes"]);
 const LONG = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);

@@ -131,7 +131,7 @@ class RefusalsTest(Backups):
         pack.write_bytes(data)
         self.done("backup", "verify", self.dir)
         text = (self.dir / "000001/MANIFEST").read_text()
-        (self.dir / "000001/MANIFEST").write_text(text.replace("backup 2", "backup 3", 1))
+        (self.dir / "000001/MANIFEST").write_text(text.replace("backup 3", "backup 4", 1))
         self.both_refuse("MANIFEST", "newer version")
 
     def test_an_interrupted_backup_counts_for_nothing(self):

@@ -1,15 +1,15 @@
 """
-Documents and presence in backups: what stood comes back with its siblings, under another number of its collection, though a
-member is away; contexts of before are refused; erasures stand; damage is named.
+Documents and presence in backups: what stood comes back with its siblings, though a member is away; contexts of before are refused; erasures stand; damage is named.
 """
 
 import json
 import shutil
 import unittest
 
-from backup_test import Backups, holdfast
+from backup_test import SHARDS, Backups, holdfast
 from client import RpcError, uuid7
 from cluster import wait_for
+from definitions_backup_test import make_old
 
 POLICIES = {"prefs": "last_write", "settings": "merge", "tags": "set", "rooms": "vector", "stats": "counter"}
 GUILDS = 60
@@ -56,6 +56,9 @@ class DocumentsBackup(Backups):
     def presence(self, client, player="ada"):
         return client.settle("PresenceService/GetPresence", {"playerId": player}).get("presence", {}).get("connections", [])
 
+    def user(self, client, player="ada"):
+        return client.settle("UserService/GetUser", {"playerId": player})["user"]
+
     def write_all(self, client):
         """The id of an increment, and the context of siblings."""
         op_id = uuid7()
@@ -68,8 +71,9 @@ class DocumentsBackup(Backups):
         self.put(client, "rooms", {"at": "harbour"})
         self.add(client, op_id)
         self.add(client, uuid7())
-        client.settle("PresenceService/SetPresence", {
-            "playerId": "ada", "connection": "phone", "opId": uuid7(), "ttlMs": 3600000})
+        client.settle("UserService/UpsertUser", {
+            "playerId": "ada", "opId": uuid7(), "displayName": "Ada", "settings": {"music": 0},
+            "connection": "phone", "ttlMs": 3600000})
         for number in range(GUILDS):
             self.put(client, "prefs", {"n": number}, f"guild:{number}")
             self.put(client, "rooms", {"n": number}, f"guild:{number}")
@@ -97,6 +101,8 @@ class ReturnTest(DocumentsBackup):
         self.assertEqual(stood["rooms", PLAYER], ['{"at": "castle"}', '{"at": "harbour"}'])
         self.assertEqual(stood["prefs", PLAYER], ['{"volume": 4}'])
         self.assertEqual(len(was_there), 1)
+        user = self.user(client)
+        self.assertEqual((user["displayName"], user["settings"], user["connections"]), ("Ada", {"music": 0}, was_there))
         ran = holdfast(self.cluster, "backup", self.dir, "-o", "json")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("that it alone has", ran.stderr)
@@ -104,14 +110,21 @@ class ReturnTest(DocumentsBackup):
         self.cluster.nodes[2].start()
         self.after_the_backup(client)
         other = self.new_cluster()
-        self.define(other, reversed(POLICIES))  # Other numbers.
+        self.applies_as(other, client)
         other.nodes[2].kill()
         wait_for("two to serve", other.all_serving, 90)
         self.done("restore", self.dir, cluster=other)
         self.assertEqual(self.all_documents(other.client), stood)
         self.assertEqual(self.presence(other.client), was_there)
+        self.assertEqual(self.user(other.client), user)
         other.nodes[2].start()
         self.life_goes_on(other, op_id, context)
+
+    def applies_as(self, cluster, client):
+        """A shard's apply version rises while all of its members are there."""
+        def versions(asked):
+            return {asked.call("BackupService/GetBackupState", {"shard": shard})["applyVersion"] for shard in range(SHARDS)}
+        wait_for("the apply version", lambda: versions(cluster.client) == versions(client))
 
     def after_the_backup(self, client):
         """A second backup has what has changed and no more, and the first stays what it was."""
@@ -161,7 +174,6 @@ class ErasedTest(DocumentsBackup):
         self.put(self.client, "prefs", {"new": 3}, "player:eve")
         self.back_up()
         other = self.new_cluster()
-        self.define(other, ["prefs"])
         self.done("restore", self.dir, cluster=other)
         self.assertIsNone(self.document(other.client, "prefs", "player:bob")[0])
         self.assertEqual(self.document(other.client, "prefs", "player:eve")[0], ['{"new": 3}'])
@@ -191,6 +203,7 @@ class DamageTest(DocumentsBackup):
             for said in (self.refusal("backup", "verify", self.dir), self.refusal("restore", self.dir)):
                 self.assertIn(pack.name, said)
         pack.write_bytes(whole)
+        make_old(self.dir)  # Else it brings the definition along.
         other = self.new_cluster()
         said = self.refusal("restore", self.dir, cluster=other)
         self.assertIn("define put documents rooms '{\"policy\": \"vector\"}'", said)

@@ -119,14 +119,17 @@ class ErasureTest(ClusterTest):
         self.assertEqual(self.counts()[:2], [3, 2])
         self.cluster.wait_converged()
 
-    def note(self, player, key, value):
+    def written(self, method, request):
         """The code of the refusal, or None."""
         try:
-            self.client.settle("DocumentService/PutDocument", {
-                "entity": f"player:{player}", "opId": uuid7(), "collection": "notes", "key": key, "json": {"v": value}})
+            self.client.settle(method, request | {"opId": uuid7()})
         except RpcError as error:
             return error.code
         return None
+
+    def note(self, player, key, value):
+        return self.written("DocumentService/PutDocument", {
+            "entity": f"player:{player}", "collection": "notes", "key": key, "json": {"v": value}})
 
     def listed(self, player):
         return [each["key"] for each in self.ask("DocumentService/ListDocuments", {
@@ -141,13 +144,27 @@ class ErasureTest(ClusterTest):
             self.assertEqual("document" in answer, key in listed, answer)
         return listed
 
+    def user(self, player):
+        """Whether the player's user and presence are told, which go alike."""
+        user = self.ask("UserService/GetUser", {"playerId": player}).get("user")
+        presence = self.ask("PresenceService/GetPresence", {"playerId": player}).get("presence")
+        self.assertEqual(user is None, presence is None)
+        return user is not None
+
+    def upsert(self, player):
+        return self.written("UserService/UpsertUser", {
+            "playerId": player, "displayName": player, "connection": "web", "ttlMs": 3600000})
+
     def test_documents_go_with_their_player_and_come_back_with_it(self):
         for player in ("amy", "ben"):
+            self.assertIsNone(self.upsert(player))
             self.assertIsNone(self.note(player, "a", 1))
             self.assertIsNone(self.note(player, "b", 2))
         self.change("ErasePlayer", "amy", graceMs=3600000)
         self.assertEqual(self.notes("amy"), [])
         self.assertEqual(self.note("amy", "a", 3), "QUARANTINED")
+        self.assertEqual(self.upsert("amy"), "QUARANTINED")
+        self.assertEqual([self.user(each) for each in ("amy", "ben")], [False, True])
         self.assertEqual(self.notes("ben"), ["a", "b"])
         self.kill_owner("amy")
         wait_for("members to know it again", lambda: self.listed("amy") == [])  # Once they have applied their logs' ends.
@@ -156,9 +173,11 @@ class ErasureTest(ClusterTest):
         self.cluster.wait_converged()  # Until then a member that was away may hide them.
         wait_for("the notes to be back", lambda: self.listed("amy") == ["a", "b"])
         self.assertEqual(self.notes("amy"), ["a", "b"])
+        self.assertTrue(self.user("amy"))
         self.change_after_restore("amy", graceMs=0)
         wait_for("it to be purged", lambda: self.state("amy") == "purged", 120)
         self.assertEqual(self.notes("amy"), [])
+        self.assertFalse(self.user("amy"))
         self.kill_owner("amy")
         wait_for("members to know it again", lambda: self.listed("amy") == [])
         wait_for("all shards to serve", self.cluster.all_serving)

@@ -62,6 +62,7 @@ UNIT_OF_METHOD = {
        for method in ("Favorite", "Unfavorite")},
     ("CounterService/AddToCounter", "NOT_FOUND", True): (
         "node/rpc/counter_add_to_counter_test.c", "a_counter_that_is_deleted_meanwhile_refuses_at_apply"),
+    ("UserService/FindByName", "TXN_CONFLICT", False): ("node/rpc/shard_settled_test.c", "TXN_CONFLICT"),
     ("AdminService/RebuildCounts", "VERSION_CONFLICT", False): (
         "node/rpc/admin_rebuild_counts_test.c", "ERROR(VERSION_CONFLICT)"),
     ("AdminService/RebuildCounts", "NOT_FOUND", False): ("node/rpc/admin_rebuild_counts_test.c", "ERROR(NOT_FOUND)"),
@@ -69,6 +70,10 @@ UNIT_OF_METHOD = {
         "node/rpc/backup_restore_test.c", "ERROR(SCHEMA_TOO_NEW)"),
     ("BackupService/BeginRestore", "VERSION_CONFLICT", False): (
         "node/rpc/backup_restore_test.c", "a_shard_in_use_is_refused"),
+    ("BackupService/RestoreDefinition", "VERSION_CONFLICT", False): (
+        "coordinator/core/definitions_test.c", "a_definition_of_a_backup_takes_no_others_place"),
+    ("BackupService/RestoreDefinition", "CAPACITY_FULL", False): (
+        "coordinator/core/definitions_test.c", "a_definition_of_a_backup_needs_room"),
     ("BackupService/RestoreDocuments", "VERSION_CONFLICT", False): (
         "node/io/mergeable/mergers_backup_test.c", "CODE(VERSION_CONFLICT)"),
     ("BackupService/RestoreDocuments", "NOT_FOUND", False): (
@@ -521,6 +526,13 @@ class Errors(ClusterTest):
                     "TransactionService/ExecuteTransaction", player, authority=authority,
                     changes=[{"patch": {"playerId": player, "edit": edit}}]))
 
+    def test_d_names(self):
+        """Of 64 sections none may be added."""
+        for number in (0, 32):
+            self.client.call("ProfileService/UpdateProfile", self.write("ProfileService/UpdateProfile", "crowded", edits=[
+                {"name": f"s{number + each}", "schemaVersion": 1, "replace": {}} for each in range(32)]))
+        self.gives("CAPACITY_FULL", "UserService/ClaimName", self.write("UserService/ClaimName", "crowded"))
+
     def test_d_facts(self):
         """As the first answer told them, so a duplicate and the stored outcome do."""
         player, spend = "counted", self.write("LedgerService/Spend", "counted", currencies=gold(7))
@@ -557,8 +569,11 @@ class Errors(ClusterTest):
         shard, dot = parse(self.client.grant("probe", 1)["write"]["asOf"])
         read = {"atLeast": token(shard, dot | {"owner": 1})}
         for method, codes in api.PROMISED.items():
-            if ("VERSION_LOST", False) in codes:
+            if ("VERSION_LOST", False) in codes and method != "UserService/FindByName":
                 self.gives("VERSION_LOST", method, {"playerId": "probe", "read": read})
+        name = {"name": "probe", "tag": "1"}  # Its shard is not the player's.
+        shard, dot = parse(self.client.call("UserService/FindByName", name)["asOf"])
+        self.gives("VERSION_LOST", "UserService/FindByName", name | {"read": {"atLeast": token(shard, dot | {"owner": 1})}})
         self.gives("NOT_FOUND", "InventoryService/TraceItem", {"itemUid": "0" * 28 + "0001"})
         release = {"playerId": "probe", "authority": ADMIN, "reason": "test"}
         for method, more in STAFF_WRITES.items():
@@ -655,6 +670,16 @@ class Errors(ClusterTest):
             "playerId": self.player, "opId": uuid7(), "connection": "game", "incarnation": gone}) == "SERVER_EXPIRED")
         for number in range(17):
             self.gives(None if number < 16 else "CAPACITY_FULL", service + "SetPresence", one | {
+                "opId": uuid7(), "connection": f"c{number}"})
+
+    def test_d_users(self):
+        service, one = "UserService/", {"playerId": self.player + "-user", "ttlMs": 600000}
+        gone = self.client.register("gone-too")
+        self.client.call("SessionService/UnregisterServer", {"incarnation": gone})
+        wait_for("the nodes to know that it is gone", lambda: self.outcome(service + "UpsertUser", {
+            "playerId": self.player, "opId": uuid7(), "connection": "game", "incarnation": gone}) == "SERVER_EXPIRED")
+        for number in range(17):
+            self.gives(None if number < 16 else "CAPACITY_FULL", service + "UpsertUser", one | {
                 "opId": uuid7(), "connection": f"c{number}"})
 
     def test_d_consumers(self):
@@ -760,6 +785,7 @@ class Errors(ClusterTest):
                    "DocumentService/UpdateDocument": self.document(merge={"a": 1})}
         connection = {"playerId": self.player, "opId": uuid7(), "connection": "c"}
         writes |= {"PresenceService/SetPresence": connection | {"ttlMs": 5000}, "PresenceService/ClearPresence": connection}
+        writes["UserService/UpsertUser"] = connection | {"ttlMs": 5000}
         for method, route in ROUTES.items():
             if route == "SHARD_WRITE" and method in api.PROMISED:
                 named, shown = method.endswith("Consumer"), method.endswith("TargetMetadata")
@@ -771,6 +797,8 @@ class Errors(ClusterTest):
                            ("Delete", {})):
             writes[f"DefinitionService/{verb}Definition"] = unheard | more
         writes["BackupService/RestoreDocuments"] = {"shard": 0}
+        writes["BackupService/RestoreDefinition"] = {"definition": {
+            "number": 7, "version": 1, "name": "unheard", "body": {"counter": {"maxValue": 5}}}}
         writes["SessionService/UnregisterServer"] = {"incarnation": self.client.register("unheard")}
         policy = self.client.call("AdminService/GetCluster", {})["policy"]
         calls = writes | OF_ETCD | {"AdminService/SetPolicy": {"policy": policy | {"version": policy["version"] + 1}}}

@@ -204,10 +204,14 @@ class HostileKeys(ClusterTest):
                      (self.other.call, "PresenceService/SetPresence", {
                          "playerId": "zq-lured", "opId": uuid7(), "connection": "c", "incarnation": server}),
                      (self.other.call, "PresenceService/BatchSetPresence", {
+                         "opId": uuid7(), "connection": "c", "incarnation": server, "requests": [{"playerId": "zq-lured"}]}),
+                     (self.other.call, "UserService/UpsertUser", {
+                         "playerId": "zq-lured", "opId": uuid7(), "connection": "c", "incarnation": server}),
+                     (self.other.call, "UserService/BatchUpsertUsers", {
                          "opId": uuid7(), "connection": "c", "incarnation": server, "requests": [{"playerId": "zq-lured"}]})):
             error = self.refused("PERMISSION_DENIED", *call)
             self.assertEqual((error.detail["field"], error.detail["value"]), ("incarnation", server))
-        self.assertEqual(self.metric(FOREIGN) - before, 6)
+        self.assertEqual(self.metric(FOREIGN) - before, 8)
         self.assertEqual(self.game.renew(server, ("zq-owned", token)).get("lost", []), [])
         self.game.call("SessionService/UnregisterServer", {"incarnation": server})
 

@@ -225,13 +225,15 @@ class Players(PlayersTest):
         token = self.token("rsa-1")
         client = Client(self.cluster.endpoint, token)
         for method in ("ProfileService/GetProfile", "LedgerService/GetBalances", "LedgerService/ListEntries",
-                       "LedgerService/ListReservations", "InventoryService/ListItems", "MailboxService/ListMail"):
+                       "LedgerService/ListReservations", "InventoryService/ListItems", "MailboxService/ListMail",
+                       "UserService/GetUser"):
             client.call(method, {"playerId": "ada"})
             self.refused("PERMISSION_DENIED", client.call, method, {"playerId": "eve"})
         for method in ("LedgerService/Grant", "ProfileService/UpdateProfile", "ProfileService/BatchGetProfile",
                        "AdminService/GetSession", "AdminService/GetServiceInfo", "AdminService/ListPlayers",
                        "OperationService/GetOperation", "InventoryService/TraceItem", "SessionService/StartSession",
-                       "TransactionService/ReadPlayers"):
+                       "TransactionService/ReadPlayers", "UserService/UpsertUser", "UserService/BatchGetUsers",
+                       "UserService/ClaimName", "UserService/FindByName"):
             error = self.refused("PERMISSION_DENIED", client.call, method, {})
             self.assertEqual((error.field, error.limit), ("authorization", "an API key"), method)
         self.assertEqual(self.rest("/v1/players/ada/balances?page", token)[0], 400)

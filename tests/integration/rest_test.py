@@ -314,6 +314,26 @@ class Rest(ClusterTest):
         self.good("ClearPresence_2", player, headers={"idempotency-key": uuid7()})
         self.assertNotIn("presence", self.good("GetPresence", player))
 
+    def test_1_users(self):
+        user = {"player_id": "a/b user"}
+        made = self.good("UpsertUser", user, {
+            "displayName": "Ada", "settings": {"music": 0}, "connection": "web", "ttlMs": 600000},
+            headers={"idempotency-key": uuid7()})
+        self.assertEqual((made["user"]["displayName"], made["user"]["settings"]), ("Ada", {"music": 0}))
+        found = self.good("GetUser", user, query={"context": made["written"]["context"]})["user"]
+        self.assertEqual(found, made["user"])
+        both = self.good("BatchUpsertUsers", None, {
+            "opId": uuid7(), "requests": [{"playerId": "a/b user", "displayName": "Ada L"}, {"playerId": "", "displayName": "x"}]})
+        self.assertEqual((both["failed"], both["results"][0]["response"]["user"]["displayName"]), (1, "Ada L"))
+        read = self.good("BatchGetUsers", None, {"requests": [{"playerId": "a/b user"}]})
+        self.assertEqual(read["results"][0]["response"]["user"]["displayName"], "Ada L")
+        name = {"name": "Ada é", "tag": "7"}
+        self.good("ClaimName", user, name, headers={"idempotency-key": uuid7(), "holdfast-authority": "unheld"})
+        found = self.good("FindByName", {}, query=name)
+        self.assertEqual((found["playerId"], found["name"], found["number"]), ("a/b user", "Ada é", 1))
+        self.good("ReleaseName", user, name | {"number": 1}, headers={"idempotency-key": uuid7(), "holdfast-authority": "unheld"})
+        self.assertNotIn("playerId", self.good("FindByName", {}, query=name))
+
     def test_1_counters(self):
         ada, plays = self.player(), {"counter": "plays"}
         wait_for("plays to be in force", lambda: self.route("PutDefinition", {"kind": "counter", "name": "plays"}, {
@@ -480,7 +500,8 @@ class Rest(ClusterTest):
             with self.subTest(raw=raw):
                 self.bad(400, "player_id", self.ask("GET", f"/v1/players/{raw}/items"))
         plain, twice = self.player(1), "a%252Fb"
-        self.assertEqual(self.ask("GET", f"/v1/users/{encoded(plain)}")[2]["profile"]["playerId"], plain)
+        self.assertEqual(self.ask("GET", f"/v1/players/{encoded(plain)}")[2]["profile"]["playerId"], plain)
+        self.assertEqual(self.ask("GET", f"/v1/users/{encoded(plain)}/balances")[0], 200)
         self.assertEqual(self.ask("GET", f"/v1/players/{twice}")[2]["profile"]["playerId"], "a%2Fb")
 
     def test_bodies(self):

@@ -37,6 +37,8 @@ OWN = {
     "TransactionService/ExecuteTransaction": {"changes": [{"spend": {"currencies": gold(1)}}]},
     "TransactionService/Swap": {"b": {"playerId": "other", "authority": UNHELD}, "currencies": gold(1)},
     "MailboxService/DeliverMail": {"text": "hello"},
+    "UserService/ClaimName": {"name": "ada", "tag": "1"},
+    "UserService/ReleaseName": {"name": "ada", "tag": "1", "number": 1},
     "CounterService/AddToCounter": {"counter": "plays", "targetId": "pong", "amount": 1},
 }
 # They are of no use to a test that does not know who holds the player, or what became of it.

@@ -41,6 +41,9 @@ CHANGES = [
     "favorites describe t",
     "presence set p c",
     "presence clear p",
+    "user upsert p",
+    "user claim p n#1",
+    "user release p n#1 1",
 ]
 OF_WORDS = ["mailbox claim p m", "swap op p gold=1 q -"]
 # Verbs that print what a router answers.
@@ -50,7 +53,7 @@ READS = [
     "define list", "doc get player:p c k", "doc list player:p c", "erase status p", "events consumers",
     "favorites count t", "favorites list p", "favorites metadata t", "favorites status p t", "favorites top",
     "item trace u", "ledger list p", "ledger reservations p", "mailbox list p", "op get player:p op", "player export p",
-    "player show p", "presence get p", "quarantine check p", "quarantine list", "quarantine show p", "review list",
+    "player show p", "presence get p", "user get p", "user find n#1", "quarantine check p", "quarantine list", "quarantine show p", "review list",
     "status", "transfers",
 ]
 # Verbs that print without a router.

@@ -15,12 +15,13 @@
 #include "client/cli/console/output.h"
 #include "runtime/base/check.h"
 
-#define ATTEMPTS_MAX   5u
-#define DOCUMENT_BYTES (256u * 1024u) /* A page of documents; a large one stands in it whole. */
-#define CUT_AHEAD      1000u /* Audits take a cut a second: none shall come so far meanwhile. */
-#define PAGE_BYTES     (512u * 1024u)
-#define KEEP_EVERY_MS  20000u /* Nodes close a view that is not read. */
-#define CALLERS        16u    /* Connections that arm and cut shards. */
+#define ATTEMPTS_MAX    5u
+#define DOCUMENT_BYTES  (256u * 1024u) /* A page of documents; a large one stands in it whole. */
+#define CUT_AHEAD       1000u /* Audits take a cut a second: none shall come so far meanwhile. */
+#define PAGE_BYTES      (512u * 1024u)
+#define KEEP_EVERY_MS   20000u /* Nodes close a view that is not read. */
+#define DEFINITION_PAGE 200u
+#define CALLERS         16u /* Connections that arm and cut shards. */
 
 struct take {
     const struct arguments *arguments;
@@ -443,11 +444,55 @@ static bool note_uses(struct take *take)
     return true;
 }
 
+/* What tells where a definition stands is of the moment, and no part of it. */
+static bool note_definition(struct take *take, json_t *definition)
+{
+    const char *name = answer_text(definition, "name");
+
+    json_object_del(definition, "current");
+    json_object_del(definition, "inForce");
+    json_object_del(definition, "shardsLeft");
+    char *text = json_dumps(definition, JSON_COMPACT | JSON_SORT_KEYS);
+    bool good =
+        text != NULL && manifest_add_definition(&take->manifest, slice_from_text(text)) == ERR_OK;
+
+    if (!good)
+        backup_why(&take->why, "the definition %s has no room in the manifest", name);
+    free(text);
+    return good;
+}
+
+static bool read_definitions(struct take *take)
+{
+    char *cursor = strdup("");
+    bool good = cursor != NULL;
+
+    manifest_clear_definitions(&take->manifest);
+    do {
+        json_t *answer = backup_link_ask(
+            &take->link, &take->why, "DefinitionService/ListDefinitions",
+            json_pack("{s:i, s:s}", "pageSize", (int)DEFINITION_PAGE, "cursor", cursor));
+        json_t *definition;
+        size_t i;
+
+        good = answer != NULL;
+        json_array_foreach(json_object_get(answer, "definitions"), i, definition) good =
+            good && note_definition(take, definition);
+        free(cursor);
+        cursor = strdup(answer_text(answer, "nextCursor"));
+        json_decref(answer);
+    } while (good && cursor != NULL && cursor[0] != 0);
+    free(cursor);
+    return good;
+}
+
+/* Definitions are read last: rows and documents may be of any that were made meanwhile. And first,
+ * so that no hour is lost where no coordinator answers. */
 static bool attempt(struct take *take)
 {
     uint64_t cut;
 
-    if (!read_cluster(take) || !read_states(take, &cut))
+    if (!read_cluster(take) || !read_states(take, &cut) || !read_definitions(take))
         return false;
     if (take->before.number > 0 &&
         (take->before.shard_count != take->manifest.shard_count ||
@@ -467,7 +512,7 @@ static bool attempt(struct take *take)
         if (!take_shard(take, i) || !take_documents(take, i))
             return false;
     }
-    return note_ends(take) && note_uses(take) &&
+    return read_definitions(take) && note_ends(take) && note_uses(take) &&
            repository_commit(&take->repository, &take->manifest, &take->why) == ERR_OK;
 }
 
@@ -519,23 +564,23 @@ static void report(const struct arguments *arguments, const struct take *take)
 
     if (wants_json(arguments)) {
         json_t *sum = json_pack(
-            "{s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:i}", "number",
+            "{s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i}", "number",
             (json_int_t)manifest->number, "cut", (json_int_t)manifest->cut, "shards",
             (int)manifest->shard_count, "rows", (json_int_t)take->row_count, "rowBytes",
             (json_int_t)take->row_bytes, "chunks", (json_int_t)take->chunks, "chunksWritten",
             (json_int_t)take->chunks_written, "bytesWritten", (json_int_t)take->bytes_written,
             "documentRows", (json_int_t)take->document_rows, "shardsWithMembersAway",
-            (int)take->shards_apart);
+            (int)take->shards_apart, "definitions", (int)manifest->definition_count);
         print_json(sum);
         json_decref(sum);
         return;
     }
     printf("backup %" PRIu64 " of cluster %s at cut %" PRIu64 ": %u shards, %" PRIu64
-           " rows, %" PRIu64 " rows of documents, %" PRIu64 " KiB; %" PRIu64 " of %" PRIu64
-           " chunks were new, %" PRIu64 " KiB written\n",
+           " rows, %" PRIu64 " rows of documents, %" PRIu32 " definitions, %" PRIu64
+           " KiB; %" PRIu64 " of %" PRIu64 " chunks were new, %" PRIu64 " KiB written\n",
            manifest->number, manifest->cluster_id, manifest->cut, manifest->shard_count,
-           take->row_count, take->document_rows, take->row_bytes >> 10, take->chunks_written,
-           take->chunks, take->bytes_written >> 10);
+           take->row_count, take->document_rows, manifest->definition_count, take->row_bytes >> 10,
+           take->chunks_written, take->chunks, take->bytes_written >> 10);
 }
 
 int backup_take(const struct arguments *arguments, const char *path)

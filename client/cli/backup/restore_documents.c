@@ -121,21 +121,6 @@ static bool check_collection(const struct restore_documents *documents,
     return same;
 }
 
-static bool check_collections(const struct restore_documents *documents)
-{
-    const struct manifest *manifest = documents->manifest;
-    struct collections *collections = mem_zalloc(sizeof *collections);
-    bool good = true;
-
-    for (uint32_t i = 0; i < manifest->shard_count && good; i++)
-        good =
-            manifest->shards[i].documents.rows.count == 0 || note_shard(documents, i, collections);
-    for (uint32_t i = 0; i < collections->count && good; i++)
-        good = check_collection(documents, &collections->list[i]);
-    free(collections);
-    return good;
-}
-
 static bool check_new(const struct restore_documents *documents, uint32_t shard)
 {
     json_t *answer =
@@ -153,13 +138,28 @@ static bool check_new(const struct restore_documents *documents, uint32_t shard)
     return !has;
 }
 
-bool restore_documents_check(const struct restore_documents *documents, bool is_new)
+bool restore_documents_check_new(const struct restore_documents *documents)
 {
-    for (uint32_t i = 0; is_new && i < documents->manifest->shard_count; i++) {
+    for (uint32_t i = 0; i < documents->manifest->shard_count; i++) {
         if (!check_new(documents, i))
             return false;
     }
-    return check_collections(documents);
+    return true;
+}
+
+bool restore_documents_check(const struct restore_documents *documents)
+{
+    const struct manifest *manifest = documents->manifest;
+    struct collections *collections = mem_zalloc(sizeof *collections);
+    bool good = true;
+
+    for (uint32_t i = 0; i < manifest->shard_count && good; i++)
+        good =
+            manifest->shards[i].documents.rows.count == 0 || note_shard(documents, i, collections);
+    for (uint32_t i = 0; i < collections->count && good; i++)
+        good = check_collection(documents, &collections->list[i]);
+    free(collections);
+    return good;
 }
 
 /* ---- parts ---- */

@@ -14,9 +14,10 @@ struct restore_documents {
     struct backup_error *ret_why;
 };
 
-/* Each collection of the backup is defined in the cluster under its policy; and, where `is_new`,
- * the cluster has no documents of its own. False: why. */
-bool restore_documents_check(const struct restore_documents *documents, bool is_new);
+/* The cluster has no documents of its own. False: why. */
+bool restore_documents_check_new(const struct restore_documents *documents);
+/* Each collection of the backup is defined in the cluster under its policy. False: why. */
+bool restore_documents_check(const struct restore_documents *documents);
 /* Every shard has its documents, on the disks of a majority of its members. False: why. */
 bool restore_documents_put(const struct restore_documents *documents);
 

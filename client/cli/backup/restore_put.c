@@ -9,9 +9,10 @@
 #include "client/backup/shard_writer.h"
 #include "client/cli/console/answer.h"
 #include "client/cli/backup/backup_link.h"
+#include "client/cli/backup/restore_definitions.h"
+#include "client/cli/backup/restore_documents.h"
 #include "client/cli/console/clock.h"
 #include "client/cli/console/output.h"
-#include "client/cli/backup/restore_documents.h"
 #include "runtime/base/check.h"
 
 #define PART_BYTES     (256u * 1024u)
@@ -354,7 +355,10 @@ static bool run(struct restore *restore)
                                                  .finished = restore->finished,
                                                  .ret_why = &restore->why };
     bool good = check_states(restore) && check_servers(restore) &&
-                restore_documents_check(&documents, restore->empty == shards) &&
+                (restore->empty < shards || restore_documents_check_new(&documents)) &&
+                restore_definitions_check(&restore->link, restore->manifest, &restore->why) &&
+                restore_definitions_put(&restore->link, restore->manifest, &restore->why) &&
+                restore_documents_check(&documents) &&
                 set_policy(restore, json_object_get(cluster, "policy")) && raise_cluster(restore);
     json_decref(cluster);
     for (uint32_t i = 0; i < shards && good; i++)
@@ -381,6 +385,9 @@ int restore_put(const struct arguments *arguments, const struct repository *repo
                restore.row_bytes >> 10);
     if (good && !manifest->has_documents)
         printf("it has no documents: an earlier version made it\n");
+    if (good && !manifest->has_definitions)
+        printf("it has no definitions: an earlier version made it; make those that the old cluster "
+               "had\n");
     if (!good)
         fprintf(stderr, "holdfast: not restored: %s\n", restore.why.text);
     free(restore.finished);

@@ -14,7 +14,7 @@
 #include "runtime/base/err.h"
 
 #define WORDS_MAX         8u
-#define OPTIONS_GIVEN_MAX 96u
+#define OPTIONS_GIVEN_MAX 128u
 
 struct verb;
 

@@ -21,12 +21,21 @@ static json_t *describe(const struct manifest *manifest)
         bytes += shard->state.pack.bytes + shard->state.list.bytes + shard->documents.pack.bytes +
                  shard->documents.list.bytes;
     }
-    return json_pack("{s:I, s:s, s:s, s:I, s:I, s:o, s:I, s:i}", "number",
-                     (json_int_t)manifest->number, "taken", utc_text(manifest->taken_at_ms, taken),
-                     "cluster", manifest->cluster_id, "cut", (json_int_t)manifest->cut, "rows",
-                     (json_int_t)rows, "documents",
-                     manifest->has_documents ? json_integer((json_int_t)documents) : json_null(),
-                     "bytes", (json_int_t)bytes, "uses", (int)manifest->use_count);
+    return json_pack(
+        "{s:I, s:s, s:s, s:I, s:I, s:o, s:o, s:I, s:i}", "number", (json_int_t)manifest->number,
+        "taken", utc_text(manifest->taken_at_ms, taken), "cluster", manifest->cluster_id, "cut",
+        (json_int_t)manifest->cut, "rows", (json_int_t)rows, "documents",
+        manifest->has_documents ? json_integer((json_int_t)documents) : json_null(), "definitions",
+        manifest->has_definitions ? json_integer(manifest->definition_count) : json_null(), "bytes",
+        (json_int_t)bytes, "uses", (int)manifest->use_count);
+}
+
+/* What a backup of an earlier version has not. */
+static const char *lacks(const struct manifest *manifest)
+{
+    if (!manifest->has_documents)
+        return ", without documents and definitions: an earlier version made it";
+    return manifest->has_definitions ? "" : ", without definitions: an earlier version made it";
 }
 
 static const struct column list_columns[] = {
@@ -36,6 +45,7 @@ static const struct column list_columns[] = {
     { .title = "CUT", .path = "cut" },
     { .title = "ROWS", .path = "rows" },
     { .title = "DOCUMENTS", .path = "documents" },
+    { .title = "DEFINITIONS", .path = "definitions" },
     { .title = "BYTES", .path = "bytes" },
     { .title = "USES", .path = "uses" },
     { .title = NULL },
@@ -116,8 +126,7 @@ static int verify(const struct arguments *arguments)
         }
         if (!wants_json(arguments))
             printf("backup %" PRIu64 " is good: %u shards at cut %" PRIu64 "%s\n", number,
-                   manifest.shard_count, manifest.cut,
-                   manifest.has_documents ? "" : ", without documents: an earlier version made it");
+                   manifest.shard_count, manifest.cut, lacks(&manifest));
         manifest_deinit(&manifest);
     }
     if (wants_json(arguments)) {

@@ -7,6 +7,7 @@
 #include "node/core/goods/audit.h"
 #include "node/core/handler/handler.h"
 #include "node/core/rows/row_key.h"
+#include "node/core/session/timers.h"
 
 #define PRUNE_ROWS_MAX     512u
 #define RESTORING_RETRY_MS 1000u
@@ -41,9 +42,10 @@ struct applier {
     uint64_t trim_next_ms;      /* When to look for events to remove; 0: at once. */
     uint32_t erasure_rows;      /* That one entry of an erasure deals with. */
     bool prune_in_vain;         /* The last PRUNE removed nothing, and was at its end. */
-    bool timer_last;            /* What was due last was a timer: upkeep comes first. */
-    bool pruned_last;           /* Of upkeep, PRUNE was last: TRIM comes first. */
-    uint64_t keys_from_ms;      /* No `key:` id that is kept was decided earlier; 0: not known. */
+    struct timers_look timers_looked;
+    bool timer_last;       /* What was due last was a timer: upkeep comes first. */
+    bool pruned_last;      /* Of upkeep, PRUNE was last: TRIM comes first. */
+    uint64_t keys_from_ms; /* No `key:` id that is kept was decided earlier; 0: not known. */
 };
 
 /* Notes what an operation of the owner's has left, for its next one: it looks again at once while

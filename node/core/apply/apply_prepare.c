@@ -9,6 +9,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/canonical_order.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/handler/outcome_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/receipt/receipt.h"
 #include "node/core/session/authority.h"
@@ -221,10 +222,33 @@ static bool may_repeat(const struct preparation *p)
     struct slice unused;
     struct row_key key;
 
-    if (p->refusal->code != CODE(NOT_FOUND) || p->op.id.text.size == 0)
+    if (p->op.id.text.size == 0)
         return false;
     row_key_operation(&key, p->op.entity, &p->op.id);
     return state_find(p->applier->state, row_key_slice(&key), &unused) != STATE_ABSENT;
+}
+
+/* It is a repetition, by an outcome that is in memory: what callers misspell is not logged. */
+static bool repeats(struct preparation *p, const struct method_info *method)
+{
+    struct need unused = { 0 };
+    struct outcome_row row;
+
+    if (p->op.id.text.size == 0)
+        return false;
+    enum state_found found =
+        outcome_row_find(p->applier->state, p->op.entity, &p->op.id, &unused, &row);
+    need_deinit(&unused);
+    if (found != STATE_PRESENT || row.method == 0 || p->op.attempt > row.attempt)
+        return false;
+    canonical_order(p->request);
+    struct slice request = arena_pack(p->arena, p->request);
+    struct hash128 payload =
+        p->handler->payload != NULL
+            ? p->handler->payload(p->arena, &p->op,
+                                  arena_unpack(p->arena, method->request, request))
+            : op_payload(p->op.method, request);
+    return hash128_equal(payload, row.payload);
 }
 
 static err prepare_request(struct preparation *p, const struct method_info *method,
@@ -251,8 +275,12 @@ static err prepare_request(struct preparation *p, const struct method_info *meth
         .state = state_of_now(p->applier),
     };
     e = p->handler->check != NULL ? p->handler->check(&context, p->request) : ERR_OK;
-    if (e == ERR_OK || !may_repeat(p))
-        return e;
+    if (e == ERR_OK && context.deferred.code == 0)
+        return ERR_OK;
+    if (e == ERR_OK)
+        *p->refusal = context.deferred;
+    if (e == ERR_OK ? !repeats(p, method) : p->refusal->code != CODE(NOT_FOUND) || !may_repeat(p))
+        return ERR_INVALID;
     *p->refusal = (struct refusal){ 0 };
     return ERR_OK;
 }

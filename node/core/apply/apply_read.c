@@ -173,7 +173,7 @@ static bool timer_due(struct applier *applier, uint64_t unix_ms, struct buf *out
 {
     struct timer_row timer = { 0 };
 
-    if (!timers_first(applier->state, unix_ms, &applier->damage, &timer))
+    if (!timers_first(applier->state, &applier->timers_looked, unix_ms, &applier->damage, &timer))
         return false;
     if (timer.due_ms <= unix_ms)
         return timer_entry(applier, &timer, out);
@@ -345,7 +345,7 @@ bool applier_due_at_once(struct applier *applier, uint64_t unix_ms, struct buf *
 
     arena_reset(&applier->scratch);
     if (applier->meta.use.kind == USE_RESTORING ||
-        !timers_first(applier->state, unix_ms, &applier->damage, &timer))
+        !timers_first(applier->state, &applier->timers_looked, unix_ms, &applier->damage, &timer))
         return false;
     if (timer.due_ms > unix_ms || timer_is_of_erasure(&timer))
         return false;

@@ -151,6 +151,12 @@ static err credit_decide_or_hold(struct delivery *d, uint32_t place,
     return ERR_OK;
 }
 
+static bool is_empty(const Holdfast__Internal__V1__ChannelCredit *credit)
+{
+    return credit->mail == NULL && credit->prepare == NULL && credit->finish == NULL &&
+           credit->receipt == NULL;
+}
+
 static void hold_unreadable(struct delivery *d, uint64_t seq,
                             Holdfast__Internal__V1__ChannelResult *result)
 {
@@ -184,6 +190,10 @@ static err decide(struct delivery *d, uint64_t seq, uint32_t place,
         return ERR_OK;
     case STATE_ABSENT:
         break;
+    }
+    if (credit != NULL && is_empty(credit)) {
+        result->decision = DECISION(HELD);
+        return ERR_OK;
     }
     if (credit != NULL)
         return credit_decide_or_hold(d, place, credit, result);

@@ -8,6 +8,10 @@
 
 #include "node/core/channel/channel_row.h"
 
+/* A credit that is not sound is logged without what it says, and held: its sender asks again, and
+ * what came with it is decided. Before it the whole batch was refused. */
+#define CREDIT_HELD_APPLY_VERSION 10u
+
 /* Takes in the watermark, then decides on credits and cancels. ERR_NEED. */
 NODISCARD err channel_deliver(struct apply_context *context,
                               const Holdfast__Internal__V1__DeliverRequest *request,

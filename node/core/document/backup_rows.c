@@ -14,7 +14,8 @@
 #define PARTS_MAX       UINT16_MAX
 #define PART_BYTES_MAX  (256u * 1024u)
 #define VALUE_BYTES_MAX (PART_BYTES_MAX + MERGE_VALUE_BYTES_MAX + 4096u)
-#define UNNUMBERED      1u /* The actor of cells in a backup. */
+#define LARGE_BYTES     (512u * 1024u) /* That a record may pass the end of a page by. */
+#define UNNUMBERED      1u             /* The actor of cells in a backup. */
 
 /* ---- cells under other dots ---- */
 
@@ -189,8 +190,14 @@ err backup_rows_read(struct document_context *context, struct slice after, uint3
         if (number > 0 && rule == NULL)
             return document_unavailable(context,
                                         "this member does not know a collection of documents yet");
+        size_t before = rows->size;
+
         if (rule == NULL || !rule->deleted)
             put_record(row, rule != NULL ? rule->name : "", rows);
+        if (before > 0 && rows->size > (uint64_t)bytes_max + LARGE_BYTES) {
+            rows->size = before; /* It has the next page for itself. */
+            break;
+        }
     }
     ret_page->last = at == store->count;
     return ERR_OK;

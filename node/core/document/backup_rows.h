@@ -15,7 +15,8 @@
 
 #include "node/core/document/call.h"
 
-/* Of one message; a row may have as much more as a cell. */
+/* Of one message; a row may have as much more as a cell. A record that passes it by half a MiB has
+ * a page for itself. */
 #define BACKUP_ROWS_BYTES_MAX 524288u
 
 struct backup_page {

@@ -234,6 +234,72 @@ static void what_stands_comes_back_under_the_numbers_of_the_new_cluster(void **s
     assert_true(equal(f));
 }
 
+/* Puts a page as the command line does, in parts of 256 KiB, a row alone if it is larger. */
+static void put_page(struct fixture *f, struct slice rows, uint64_t *next)
+{
+    struct reader reader = reader_from(rows);
+    struct buf part = { 0 };
+
+    while (reader_left(&reader) > 0) {
+        struct slice key = read_bytes(&reader, UINT32_MAX);
+        struct slice value = read_bytes(&reader, UINT32_MAX);
+
+        assert_true(key.size + value.size < 1000000);
+        buf_clear(&part);
+        buf_put_bytes(&part, key);
+        buf_put_bytes(&part, value);
+        assert_int_equal(put(f, 0, *next, buf_slice(&part), next), ERR_OK);
+    }
+    buf_deinit(&part);
+}
+
+/* 3.7 MB: with what stands before it a page would pass what a link takes, 4 MiB. */
+#define LARGE_SIBLINGS 57u
+static void a_document_of_many_large_siblings_comes_back_and_holds_nothing_up(void **state)
+{
+    static const uint8_t large[MERGE_VALUE_BYTES_MAX];
+    struct fixture *f = *state;
+    struct document_context context = context_of(f, f->old);
+    struct buf after = { 0 };
+    uint64_t next = 0;
+    size_t largest = 0;
+    uint32_t pages = 0;
+
+    for (uint32_t i = 0; i < 8; i++)
+        write_beside(f, &(struct written){ .number = 1,
+                                           .entity = i < 7 ? "guild:1" : "guild:3",
+                                           .policy = MERGE_POLICY_VECTOR,
+                                           .value = { large, sizeof large } });
+    for (uint32_t i = 0; i < LARGE_SIBLINGS; i++)
+        write_beside(f, &(struct written){ .number = 1,
+                                           .entity = "guild:2",
+                                           .policy = MERGE_POLICY_VECTOR,
+                                           .value = { large, sizeof large } });
+    do {
+        struct slice key = { 0 };
+
+        buf_clear(&f->page.rows);
+        assert_int_equal(
+            backup_rows_read(&context, buf_slice(&after), BACKUP_ROWS_BYTES_MAX, &f->page), ERR_OK);
+        largest = f->page.rows.size > largest ? f->page.rows.size : largest;
+        pages++;
+        put_page(f, buf_slice(&f->page.rows), &next);
+        struct reader reader = reader_from(buf_slice(&f->page.rows));
+        while (reader_left(&reader) > 0) {
+            key = read_bytes(&reader, UINT32_MAX);
+            (void)read_bytes(&reader, UINT32_MAX);
+        }
+        buf_clear(&after);
+        buf_append(&after, key.data, key.size);
+    } while (!f->page.last);
+    assert_int_equal(pages, 3);
+    assert_in_range(largest, LARGE_SIBLINGS * sizeof large, LARGE_SIBLINGS * sizeof large + 16384);
+    assert_int_equal(found(f, 0, 9, "guild:1")->count, 7);
+    assert_int_equal(found(f, 0, 9, "guild:2")->count, LARGE_SIBLINGS);
+    assert_int_equal(found(f, 0, 9, "guild:3")->count, 1);
+    buf_deinit(&after);
+}
+
 static int64_t sum_at(struct fixture *f, int member)
 {
     const struct merge_record *record = found(f, member, 8, "guild:1");
@@ -466,6 +532,7 @@ int main(void)
         TEST(a_part_is_put_once_however_often_and_wherever_it_comes),
         TEST(no_member_ends_the_actor_of_a_restore_between_two_parts),
         TEST(a_record_above_one_row_comes_back_whole),
+        TEST(a_document_of_many_large_siblings_comes_back_and_holds_nothing_up),
         TEST(pages_have_what_one_page_has),
         TEST(an_erasure_that_stands_holds_for_what_comes_back),
         TEST(a_collection_that_is_missing_or_another_is_named),

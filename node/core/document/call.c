@@ -297,9 +297,8 @@ static err check_room(struct document_context *context, const struct document_pl
     return check_bytes(context, place, change);
 }
 
-/* NULL: there is none, since too many wrote lately. */
-static const char *context_of(struct document_context *context, const struct merge_key *key,
-                              const struct merge_record *record, struct slice before)
+const char *document_context_of(struct document_context *context, const struct merge_key *key,
+                                const struct merge_record *record, struct slice before)
 {
     struct buf token = { 0 }, text = { 0 };
     const char *printed = "";
@@ -323,14 +322,11 @@ static err refuse_erased(struct document_context *context)
     return e;
 }
 
-err document_commit(struct document_context *context, const struct document_place *place,
-                    const struct document_write *asked, const struct document_change *change,
-                    struct document_begun *ret_begun)
+static err make_write(struct document_context *context, const struct document_place *place,
+                      const struct document_write *asked, const struct document_change *change,
+                      struct merge_write *ret_write)
 {
-    struct merge_refusal refusal = { 0 };
-    struct merge_written written;
-    struct merge_record record;
-    struct merge_write write = {
+    *ret_write = (struct merge_write){
         .key = place->key,
         .policy = place->rule->policy,
         .edit_count = change->edits->count,
@@ -338,14 +334,35 @@ err document_commit(struct document_context *context, const struct document_plac
         .whole = change->whole,
         .token = place->token,
     };
-    err e = context->erased
-                ? refuse_erased(context)
-                : choose_durability(context, place->rule, asked->durability, &write.durability);
+    err e = context->erased ? refuse_erased(context)
+                            : choose_durability(context, place->rule, asked->durability,
+                                                &ret_write->durability);
 
     if (e == ERR_OK)
-        e = find_op(context, place->rule, asked, &write);
-    if (e == ERR_OK && !stands(context, place->key, write.op))
+        e = find_op(context, place->rule, asked, ret_write);
+    if (e == ERR_OK && !stands(context, place->key, ret_write->op))
         e = check_room(context, place, change);
+    return e;
+}
+
+err document_check(struct document_context *context, const struct document_place *place,
+                   const struct document_write *asked, const struct document_change *change)
+{
+    struct merge_write write;
+
+    return make_write(context, place, asked, change, &write);
+}
+
+err document_commit(struct document_context *context, const struct document_place *place,
+                    const struct document_write *asked, const struct document_change *change,
+                    struct document_begun *ret_begun)
+{
+    struct merge_refusal refusal = { 0 };
+    struct merge_written written;
+    struct merge_record record;
+    struct merge_write write;
+    err e = make_write(context, place, asked, change, &write);
+
     if (e != ERR_OK)
         return e;
     e = merge_write(context->replica, context->now_ms, &write, &written, &refusal);
@@ -353,7 +370,7 @@ err document_commit(struct document_context *context, const struct document_plac
         return document_refuse(context, e, &refusal);
     document_stored(context, place, &record);
     ret_begun->ticket = written.ticket;
-    ret_begun->context = context_of(context, place->key, &record, place->token);
+    ret_begun->context = document_context_of(context, place->key, &record, place->token);
     merge_record_deinit(&record);
     return ERR_OK;
 }
@@ -387,7 +404,7 @@ static struct slice answer_get(struct document_context *context, const struct do
         response.document->collection = request->collection;
         response.document->key = request->key;
     }
-    response.context = text_lend(context_of(context, place->key, record, place->token));
+    response.context = text_lend(document_context_of(context, place->key, record, place->token));
     return arena_pack(context->arena, &response.base);
 }
 

@@ -43,6 +43,8 @@ struct document_begun {
     /* Of a write that waits: the context that its answer has, in the arena. NULL: a read waits, and
      * goes on by document_told. */
     const char *context;
+    /* Of such a write: fields of its answer besides `written`, packed, in the arena. */
+    struct slice more;
 };
 
 /* One method, defined in its file. ERR_INVALID, ERR_CONFLICT: refused. */
@@ -105,6 +107,10 @@ NODISCARD err document_expiry(struct document_context *context, const struct doc
 json_t *document_parse(struct document_context *context, const char *field, const char *text);
 /* The answer to a GetDocument of an entity that is erased, in the arena. */
 struct slice document_hidden(struct document_context *context);
+/* What a caller has seen who is shown that record, and before that `before`; empty: too many wrote
+ * it lately. In the arena. */
+const char *document_context_of(struct document_context *context, const struct merge_key *key,
+                                const struct merge_record *record, struct slice before);
 /* What the record is now, full; free it. */
 void document_stored(struct document_context *context, const struct document_place *place,
                      struct merge_record *ret_record);
@@ -117,6 +123,11 @@ struct document_change {
     bool whole;
     bool updates; /* What is there: it may stay above the collection's limit if it shrinks. */
 };
+/* What document_commit refuses by itself, before anything is written: for a call that writes two
+ * records. */
+NODISCARD err document_check(struct document_context *context, const struct document_place *place,
+                             const struct document_write *write,
+                             const struct document_change *change);
 NODISCARD err document_commit(struct document_context *context, const struct document_place *place,
                               const struct document_write *write,
                               const struct document_change *change,

@@ -1,5 +1,5 @@
-/* methods: the methods of DocumentService and PresenceService that a member carries out, by
- * number. */
+/* methods: the methods of DocumentService, PresenceService and UserService that a member carries
+ * out, by number. */
 #ifndef NODE_CORE_DOCUMENT_METHODS_H
 #define NODE_CORE_DOCUMENT_METHODS_H
 

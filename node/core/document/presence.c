@@ -1,5 +1,6 @@
 #include "node/core/document/presence.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "node/core/codec/arena_proto.h"
@@ -110,6 +111,26 @@ void presence_parts_of(struct document_context *context, const struct merge_reco
         ret_parts->list[ret_parts->count++] = part;
     }
     merge_view_deinit(&view);
+}
+
+static int later_first(const void *a, const void *b)
+{
+    const struct presence_part *left = a, *right = b;
+
+    return -merge_cell_order(left->cell, right->cell);
+}
+
+void presence_show(struct document_context *context, struct presence_parts *parts,
+                   size_t *ret_count, Holdfast__V1__PresenceConnection ***ret_list)
+{
+    *ret_count = 0;
+    *ret_list = arena_alloc(context->arena, (parts->count + 1) * sizeof **ret_list);
+    if (parts->count > 0)
+        qsort(parts->list, parts->count, sizeof *parts->list, later_first);
+    for (uint32_t i = 0; i < parts->count; i++) {
+        if (!parts->list[i].dead)
+            (*ret_list)[(*ret_count)++] = parts->list[i].connection;
+    }
 }
 
 bool presence_remove(struct value_edits *edits, const struct presence_part *part)

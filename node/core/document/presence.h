@@ -38,6 +38,19 @@ NODISCARD err presence_find(struct document_context *context, const char *player
                             const char *token, struct document_place *ret_place);
 /* INVALID_ARGUMENT: 1 to 64 of a-z, A-Z, 0-9 and "._:-". */
 NODISCARD err presence_check_connection(struct document_context *context, const char *connection);
+/* One connection as a caller sets it. */
+struct presence_setting {
+    char *connection, *status, *incarnation;
+    int64_t ttl_ms; /* 0: it lives by `incarnation`. */
+};
+/* The edits that set it, in `edits`, which has none that expire yet; parts of dead servers go with
+ * it. INVALID_ARGUMENT, SERVER_EXPIRED, CAPACITY_FULL. */
+NODISCARD err presence_set_edits(struct document_context *context,
+                                 const struct document_place *place,
+                                 const struct presence_setting *setting, struct value_edits *edits);
+/* The living parts as a message has them, the latest first; in the arena. */
+void presence_show(struct document_context *context, struct presence_parts *parts,
+                   size_t *ret_count, Holdfast__V1__PresenceConnection ***ret_list);
 /* Removes a part by one more edit; false: there are MERGE_EDITS_MAX. */
 bool presence_remove(struct value_edits *edits, const struct presence_part *part);
 

@@ -1,15 +1,6 @@
-#include <stdlib.h>
-
 #include "node/core/codec/arena_proto.h"
 #include "node/core/document/presence.h"
 #include "node/core/mergeable/read.h"
-
-static int order(const void *a, const void *b)
-{
-    const struct presence_part *left = a, *right = b;
-
-    return -merge_cell_order(left->cell, right->cell);
-}
 
 static struct slice answer(struct document_context *context, char *player_id,
                            struct presence_parts *parts)
@@ -17,13 +8,7 @@ static struct slice answer(struct document_context *context, char *player_id,
     Holdfast__V1__GetPresenceResponse response = HOLDFAST__V1__GET_PRESENCE_RESPONSE__INIT;
     Holdfast__V1__Presence presence = HOLDFAST__V1__PRESENCE__INIT;
 
-    qsort(parts->list, parts->count, sizeof *parts->list, order);
-    presence.connections =
-        arena_alloc(context->arena, (parts->count + 1) * sizeof *presence.connections);
-    for (uint32_t i = 0; i < parts->count; i++) {
-        if (!parts->list[i].dead)
-            presence.connections[presence.n_connections++] = parts->list[i].connection;
-    }
+    presence_show(context, parts, &presence.n_connections, &presence.connections);
     if (presence.n_connections > 0) {
         presence.player_id = player_id;
         presence.last_set_at_ms = presence.connections[0]->set_at_ms;
@@ -36,8 +21,13 @@ static err read_here(struct document_context *context, const struct document_pla
                      char *player_id, struct slice *ret_answer)
 {
     struct merge_refusal refusal = { .field = context->replica->syncing ? "syncing" : "token" };
-    struct presence_parts parts;
+    struct presence_parts parts = { 0 };
     struct merge_record record;
+
+    if (context->erased) {
+        *ret_answer = answer(context, player_id, &parts);
+        return ERR_OK;
+    }
     err e = merge_read(context->replica, place->key, place->token, &record);
 
     if (e != ERR_OK)

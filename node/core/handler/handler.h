@@ -115,6 +115,7 @@ struct check_context {
     uint32_t shard_count;
     struct state *state; /* What is applied, to be looked at alone: it may change before apply, and
                           * rows may be missing. NULL: entries of earlier owners may be missing. */
+    struct refusal deferred; /* See refusal_defer. */
 };
 
 /* While a committed entry is applied: inside an open state transaction. */

@@ -46,6 +46,16 @@ err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *fie
     return ERR_INVALID;
 }
 
+err refusal_defer(struct check_context *context, err e)
+{
+    if (e == ERR_OK || context->meta->apply_version < DEFER_APPLY_VERSION)
+        return e;
+    if (context->deferred.code == 0)
+        context->deferred = *context->refusal;
+    *context->refusal = (struct refusal){ 0 };
+    return ERR_OK;
+}
+
 err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
                   const char *limit, int64_t value)
 {

@@ -32,6 +32,14 @@ void refusal_tell_field(struct apply_context *context, const char *field);
  * them: of a reversal, the entry to reverse. Nothing changes in entries of before. */
 #define OWN_FIELD_APPLY_VERSION 10u
 void refusal_tell_own(struct apply_context *context, const char *field);
+/*
+ * Before the log: what context->refusal says (`e` is not ERR_OK) rests on what is declared or open
+ * now, and apply says it again. It holds unless the request repeats one whose outcome is in memory:
+ * then it gets the answer of then. ERR_OK: the check goes on, since apply relies on the rest of
+ * it; the first refusal that was deferred stands. In a shard of an earlier apply version: `e`.
+ */
+#define DEFER_APPLY_VERSION 10u
+NODISCARD err refusal_defer(struct check_context *context, err e);
 /* INVALID_ARGUMENT: two entries have the key of `field`, as the codec says it of plain JSON. */
 err refuse_twin(struct arena *arena, struct refusal *refusal, const char *field);
 /* What is refused is a part of `whole`: its field, in the message too, becomes "whole.field". */

@@ -251,23 +251,22 @@ static void forget_dots(struct mclock *clock)
     *clock = names;
 }
 
+static void name_in_record(void *user, struct merge_dot dot, struct merge_key *key)
+{
+    struct merge_replica *replica = user;
+    struct merge_record *record = merge_store_make(&replica->store, key);
+
+    record->erasure = merge_store_erasure(&replica->store, merge_key_entity(key));
+    causal_raise(&record->recent, dot.actor, dot.counter);
+}
+
 /* The clock says what has become of every record; with one of them unreadable it would say that one
  * was deleted. So each readable record, and each deleted one that is known by its dots, takes what
  * the clock says into its own context, and the clock begins empty. */
 static void void_clock(struct merge_replica *replica)
 {
     dot_index_prune(&replica->index, &(struct dot_pruning){ .gone = is_lost, .user = replica });
-    for (uint32_t i = 0; i < replica->index.actor_count; i++) {
-        const struct index_actor *actor = &replica->index.actors[i];
-
-        for (uint32_t at = actor->first; at < actor->end; at++) {
-            struct merge_key *key = actor->dots[at].key;
-            struct merge_record *record = merge_store_make(&replica->store, key);
-
-            record->erasure = merge_store_erasure(&replica->store, merge_key_entity(key));
-            causal_raise(&record->recent, actor->actor, actor->dots[at].counter);
-        }
-    }
+    dot_index_each(&replica->index, name_in_record, replica);
     for (uint32_t i = 0; i < replica->store.count; i++) {
         struct merge_row *row = &replica->store.rows[i];
 

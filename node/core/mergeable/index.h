@@ -13,10 +13,19 @@ struct index_dot {
     struct merge_key *key;
 };
 
+/* Few enough that one more in their middle costs little, however many there are in all. */
+#define INDEX_BLOCK_DOTS 256u
+struct index_block {
+    uint32_t first, end; /* In use: dots[first, end), at least one. */
+    uint32_t capacity;   /* At most INDEX_BLOCK_DOTS. */
+    struct index_dot dots[];
+};
+
 struct index_actor {
     uint64_t actor;
-    uint32_t first, end, capacity; /* In use: dots[first, end). */
-    struct index_dot *dots;        /* Ascending counters. */
+    uint32_t count; /* Of dots. */
+    uint32_t block_count, block_capacity;
+    struct index_block **blocks; /* Ascending counters, within a block and from one to the next. */
 };
 
 struct dot_index {
@@ -32,6 +41,10 @@ void dot_index_deinit(struct dot_index *index);
 void dot_index_add(struct dot_index *index, struct merge_dot dot, struct merge_key *key);
 /* NULL: not known. Borrowed. */
 struct merge_key *dot_index_find(const struct dot_index *index, struct merge_dot dot);
+/* Tells all, by actor and counter; `tell` changes nothing of the index. */
+void dot_index_each(const struct dot_index *index,
+                    void (*tell)(void *user, struct merge_dot dot, struct merge_key *key),
+                    void *user);
 struct dot_pruning {
     bool (*gone)(void *user, struct merge_dot dot, const struct merge_key *key);
     /* Above it no dot of the actor is gone, and none is asked about. NULL: all are. */

@@ -102,16 +102,15 @@ void merge_sync_begin(struct merge_replica *replica)
     merge_log_sync(replica, true);
 }
 
+static void take_known(void *user, struct merge_dot dot, struct merge_key *key)
+{
+    merge_take_dot(user, dot, key); /* The index has it already. */
+}
+
 void merge_sync_announce(struct merge_replica *replica)
 {
     replica->dots_above = false;
-    for (uint32_t i = 0; i < replica->index.actor_count; i++) {
-        const struct index_actor *actor = &replica->index.actors[i];
-
-        for (uint32_t at = actor->first; at < actor->end; at++)
-            merge_take_dot(replica, (struct merge_dot){ actor->actor, actor->dots[at].counter },
-                           actor->dots[at].key);
-    }
+    dot_index_each(&replica->index, take_known, replica);
     for (uint32_t i = 0; i < replica->store.count; i++) {
         struct merge_row *row = &replica->store.rows[i];
 

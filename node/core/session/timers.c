@@ -1,9 +1,11 @@
 #include "node/core/session/timers.h"
 
-#include "node/core/session/session_apply.h"
+#include <string.h>
 
-#define TIMERS_LOOKED_AT_MAX 256u
-/* Of erasures that are due, for one that is not of an erasure. */
+#include "node/core/session/session_apply.h"
+#include "runtime/base/check.h"
+
+#define TIMERS_LOOKED_AT_MAX     256u
 #define TIMERS_DUE_LOOKED_AT_MAX 1024u
 
 struct search {
@@ -11,7 +13,20 @@ struct search {
     struct damage *damage;
     struct timer_row *timer;
     bool found;
+    uint32_t seen;
+    struct row_key last; /* Of those seen, once all that may be looked at were. */
 };
+
+/* Whether to look at the next one. */
+static bool pass(struct search *search, struct slice key)
+{
+    if (++search->seen < TIMERS_DUE_LOOKED_AT_MAX)
+        return true;
+    CHECK(key.size <= sizeof search->last.bytes);
+    memcpy(search->last.bytes, key.data, key.size);
+    search->last.size = key.size;
+    return true;
+}
 
 static bool take_first(void *context, struct slice key, struct slice value)
 {
@@ -20,25 +35,47 @@ static bool take_first(void *context, struct slice key, struct slice value)
 
     if (timer_row_decode(key, value, &timer) != ERR_OK) {
         damage_note(search->damage, (struct slice){ 0 }, TIMER_DAMAGE);
-        return true;
+        return pass(search, key);
     }
     bool erases = timer_is_of_erasure(&timer) && timer.due_ms <= search->unix_ms;
     if (search->found && (erases || timer.due_ms > search->unix_ms))
-        return erases;
+        return erases && pass(search, key);
     *search->timer = timer;
     search->found = true;
-    return erases;
+    return erases && pass(search, key);
 }
 
-bool timers_first(struct state *state, uint64_t unix_ms, struct damage *damage,
-                  struct timer_row *ret_timer)
+/* One page behind that key; the last key of a full one, of which none but erasures are due, is
+ * search->last. */
+static void look(struct state *state, const struct row_key *after, struct search *search)
 {
-    struct state_range range = { .prefix = SLICE_LITERAL("t"), .limit = TIMERS_DUE_LOOKED_AT_MAX };
-    struct search search = { .unix_ms = unix_ms, .damage = damage, .timer = ret_timer };
+    const struct state_range range = { .prefix = SLICE_LITERAL("t"),
+                                       .after = row_key_slice(after),
+                                       .limit = TIMERS_DUE_LOOKED_AT_MAX };
     struct need unused = { 0 };
 
-    (void)!state_range_visit(state, &range, &unused, take_first, &search);
+    search->seen = 0;
+    search->last.size = 0;
+    (void)!state_range_visit(state, &range, &unused, take_first, search);
     need_deinit(&unused);
+}
+
+bool timers_first(struct state *state, struct timers_look *looked, uint64_t unix_ms,
+                  struct damage *damage, struct timer_row *ret_timer)
+{
+    struct search search = { .unix_ms = unix_ms, .damage = damage, .timer = ret_timer };
+
+    look(state, &(struct row_key){ 0 }, &search);
+    if (search.last.size == 0) {
+        looked->after.size = 0;
+        return search.found;
+    }
+    if (looked->after.size == 0)
+        looked->after = search.last;
+    look(state, &looked->after, &search);
+    bool is_other = search.found && !timer_is_of_erasure(ret_timer) && ret_timer->due_ms <= unix_ms;
+    if (!is_other) /* More of those may stand there. */
+        looked->after = search.last;
     return search.found;
 }
 

@@ -13,11 +13,18 @@ static inline bool timer_is_of_erasure(const struct timer_row *timer)
     return timer->reservation_seq >= ERASURE_TIMER_SEQ;
 }
 
+/* How far an owner has looked behind the first timers, where many of erasures, or that cannot be
+ * read, stand before others. Zero at first. */
+struct timers_look {
+    struct row_key after;
+};
+
 /* The earliest timer; but among those that are due at `unix_ms`, erasures come last: each has many
- * steps. False: there is none that can be read. One that cannot be read is noted in `damage`, and
- * passed over. */
-bool timers_first(struct state *state, uint64_t unix_ms, struct damage *damage,
-                  struct timer_row *ret_timer);
+ * steps. Each call looks at the first 1024, and if those hide others, at 1024 further on: one by
+ * one all come. False: there is none that can be read. One that cannot be read is noted in
+ * `damage`, and passed over. */
+bool timers_first(struct state *state, struct timers_look *looked, uint64_t unix_ms,
+                  struct damage *damage, struct timer_row *ret_timer);
 
 /*
  * Deletes timers of an entity that are due although nothing can be done about them: else the owner

@@ -6,7 +6,7 @@
 #include "runtime/base/check.h"
 
 struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
-                                        struct slice request, struct refusal *refusal)
+                                        struct slice entity, struct refusal *refusal)
 {
     const struct merger *merger = &mergers->shards[shard];
 
@@ -18,7 +18,7 @@ struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
                                       .no_disk = mergers_disk_is_behind(mergers),
                                       .full = merger->record_bytes > SHARD_BYTES_MAX ||
                                               merger->documents >= DOCUMENTS_MAX,
-                                      .erased = mergers_erased(mergers, shard, request),
+                                      .erased = mergers_hides(mergers, shard, entity),
                                       .refusal = refusal };
 }
 
@@ -45,6 +45,7 @@ void mergers_refuse_unavailable(struct mergers *mergers, uint64_t call, const ch
 static void call_free(struct waiting_call *call)
 {
     free(call->context);
+    buf_deinit(&call->more);
     buf_deinit(&call->request);
     free(call);
 }
@@ -74,8 +75,9 @@ static void answer_read(struct mergers *mergers, uint32_t shard, const struct wa
                                        : "a majority of the members did not answer in time");
         return;
     }
-    struct document_context context =
-        mergers_context(mergers, shard, buf_slice(&call->request), &refusal);
+    struct slice entity =
+        mergers_entity(mergers, method_find(METHOD_GET_DOCUMENT), buf_slice(&call->request));
+    struct document_context context = mergers_context(mergers, shard, entity, &refusal);
 
     if (document_told(&context, buf_slice(&call->request), done->record, &body) == ERR_OK)
         mergers_answer(mergers, call->id, REPLY_OK, body);
@@ -95,6 +97,7 @@ void mergers_call_done(struct mergers *mergers, uint32_t shard, const struct mer
         answer_read(mergers, shard, call, done);
     } else if (done->result == ERR_OK) {
         document_written(call->context, done->replicas, &body);
+        buf_append(&body, call->more.data, call->more.size);
         mergers_answer(mergers, call->id, REPLY_OK, buf_slice(&body));
     } else {
         mergers_answer(mergers, call->id, REPLY_UNKNOWN, (struct slice){ 0 });

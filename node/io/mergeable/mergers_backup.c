@@ -24,13 +24,14 @@
 #define GATHERS_MAX       16u
 #define GATHER_MS_MAX     4000u /* What lacks comes behind reports, every MERGE_REPORT_MS. */
 #define GATHER_MS_UNHEARD 300u  /* A member that was not heard lately is not waited for longer. */
+#define ABSENT_MS         5000u /* Nor for that long again once it was waited for in vain. */
 #define PART_BYTES_MAX    1000000u
 #define OTHER_MEMBERS_MAX (2 * MEMBERS_MAX)
 
 struct asked {
     uint64_t member;
     bool told;
-    uint64_t until_ms; /* Waited for until then. */
+    uint64_t until_ms; /* Waited for until then; 0: not at all. */
 };
 
 struct gather {
@@ -97,6 +98,54 @@ static void gather_free(struct gather *gather)
     free(gather);
 }
 
+/* ---- members that are away ---- */
+
+static struct gather_absent *absent_find(struct mergers *mergers, uint64_t member)
+{
+    for (uint32_t i = 0; i < GATHER_ABSENT_MAX; i++) {
+        if (mergers->absent[i].member == member)
+            return &mergers->absent[i];
+    }
+    return NULL;
+}
+
+/* In place of the one that is known for the longest, if need be. */
+static void absent_note(struct mergers *mergers, uint64_t member)
+{
+    struct gather_absent *place = absent_find(mergers, member);
+
+    for (uint32_t i = 0; i < GATHER_ABSENT_MAX && place == NULL; i++) {
+        if (mergers->absent[i].member == 0)
+            place = &mergers->absent[i];
+    }
+    if (place == NULL) {
+        place = &mergers->absent[0];
+        for (uint32_t i = 1; i < GATHER_ABSENT_MAX; i++) {
+            if (mergers->absent[i].until_ms < place->until_ms)
+                place = &mergers->absent[i];
+        }
+    }
+    *place = (struct gather_absent){ .member = member,
+                                     .until_ms = loop_now_ms(mergers->options.loop) + ABSENT_MS,
+                                     .since_wall_ms = loop_wall_ms() };
+}
+
+static void absent_note_all(struct mergers *mergers, const struct gather *gather)
+{
+    for (uint32_t i = 0; i < gather->count; i++) {
+        if (!gather->asked[i].told && gather->asked[i].until_ms != 0)
+            absent_note(mergers, gather->asked[i].member);
+    }
+}
+
+static void absent_forget(struct mergers *mergers, uint64_t member)
+{
+    struct gather_absent *absent = absent_find(mergers, member);
+
+    if (absent != NULL)
+        absent->member = 0;
+}
+
 static uint32_t untold(const struct gather *gather)
 {
     uint32_t count = 0;
@@ -156,6 +205,7 @@ static void look(struct mergers *mergers)
             continue;
         }
         *at = gather->next;
+        absent_note_all(mergers, gather);
         answer_gather(mergers, gather);
         gather_free(gather);
     }
@@ -163,13 +213,18 @@ static void look(struct mergers *mergers)
         loop_timer_stop(&mergers->gather_timer);
 }
 
-static uint64_t until_ms(const struct mergers *mergers, uint32_t shard, uint64_t member)
+static uint64_t until_ms(struct mergers *mergers, uint32_t shard, uint64_t member)
 {
     struct merge_replica *replica = mergers->shards[shard].replica;
     const struct merge_peer *peer = replica != NULL ? merge_peer_find(replica, member) : NULL;
+    const struct gather_absent *absent = absent_find(mergers, member);
+    uint64_t now_ms = loop_now_ms(mergers->options.loop);
     bool heard = peer != NULL && loop_wall_ms() - peer->heard_ms <= MERGE_HEARD_MS_MAX;
+    bool is_back = heard && absent != NULL && peer->heard_ms > absent->since_wall_ms;
 
-    return loop_now_ms(mergers->options.loop) + (heard ? GATHER_MS_MAX : GATHER_MS_UNHEARD);
+    if (absent != NULL && now_ms < absent->until_ms && !is_back)
+        return 0;
+    return now_ms + (heard ? GATHER_MS_MAX : GATHER_MS_UNHEARD);
 }
 
 /* One whose program knows no documents has none. */
@@ -281,6 +336,7 @@ static err take_tell(struct mergers *mergers, uint64_t from, struct reader *read
     uint8_t has = read_u8(reader);
     struct mclock clock;
 
+    absent_forget(mergers, from);
     if (reader->bad || has > 1 || mclock_decode(reader, &clock) != ERR_OK)
         return ERR_CORRUPT;
     err e = reader_finish(reader);

@@ -385,6 +385,30 @@ static void a_member_that_is_away_is_counted_and_a_minority_gives_nothing(void *
     buf_deinit(&page.rows);
 }
 
+/* A backup of thousands of shards would wait for it in each of them. */
+static void a_member_that_is_away_is_waited_for_once(void **state)
+{
+    struct trio *t = *state;
+    struct page page = { 0 };
+    uint64_t began_ms;
+
+    assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
+    pass(t, 50);
+    finish(t, 2);
+    assert_int_equal(read_page(t, 0, 0, &page), REPLY_OK);
+    began_ms = loop_now_ms(t->loop);
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(read_page(t, 0, 0, &page), REPLY_OK);
+        assert_int_equal(page.away, 1);
+    }
+    assert_true(loop_now_ms(t->loop) - began_ms < 3000);
+    begin(t, 2);
+    pass(t, 3000);
+    assert_int_equal(read_page(t, 0, 0, &page), REPLY_OK);
+    assert_int_equal(page.away, 0);
+    buf_deinit(&page.rows);
+}
+
 static void a_shard_without_documents_gets_none_by_a_backup(void **state)
 {
     struct trio *t = *state;
@@ -458,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_first_page_waits_for_what_other_members_alone_have),
+        TEST(a_member_that_is_away_is_waited_for_once),
         TEST(a_member_that_is_away_is_counted_and_a_minority_gives_nothing),
         TEST(a_shard_without_documents_gets_none_by_a_backup),
         TEST(a_restore_waits_for_its_entry_and_serves_no_call_meanwhile),

@@ -60,6 +60,7 @@ static void put_written(struct batch *batch, const struct merge_replica *replica
         if (done->ticket != begun->ticket || done->result != ERR_OK || begun->context == NULL)
             continue;
         document_written(begun->context, done->replicas, &written);
+        buf_append(&written, begun->more.data, begun->more.size);
         put(batch, TAG_RESPONSE, buf_slice(&written));
         buf_deinit(&written);
         return;
@@ -80,9 +81,11 @@ static void carry_out(struct batch *batch, uint32_t shard, struct slice request)
         put_unavailable(batch, bars != NULL ? bars : "this node is not a member of the shard");
         return;
     }
+    struct slice entity = mergers_entity(mergers, batch->element, request);
+
     if (!mergers_disk_is_behind(mergers))
-        mergers_erase(mergers, shard, request);
-    struct document_context context = mergers_context(mergers, shard, request, &refusal);
+        mergers_erase(mergers, shard, entity);
+    struct document_context context = mergers_context(mergers, shard, entity, &refusal);
 
     if (batch->method->begin(&context, request, &begun) != ERR_OK)
         put_refusal(batch, &refusal);

@@ -19,6 +19,7 @@ static void wait_for(struct merger *merger, const struct mergers_request *reques
     } else {
         call->context = strdup(begun->context);
         CHECK(call->context != NULL);
+        buf_append(&call->more, begun->more.data, begun->more.size);
     }
     call->next = merger->calls;
     merger->calls = call;
@@ -55,10 +56,11 @@ err mergers_call(struct mergers *mergers, const struct mergers_request *request)
     }
     CHECK(method != NULL);
     CHECK(mergers_need(mergers, request->shard) != NULL);
+    struct slice entity = mergers_entity(mergers, method_find(request->method), request->bytes);
+
     if (!mergers_disk_is_behind(mergers))
-        mergers_erase(mergers, request->shard, request->bytes);
-    struct document_context context =
-        mergers_context(mergers, request->shard, request->bytes, &refusal);
+        mergers_erase(mergers, request->shard, entity);
+    struct document_context context = mergers_context(mergers, request->shard, entity, &refusal);
     err e = method->begin(&context, request->bytes, &begun);
 
     if (e == ERR_OK && begun.ticket != 0)

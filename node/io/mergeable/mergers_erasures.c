@@ -1,9 +1,13 @@
 /* Erasures: the strict class says who is erased, the replicas of documents follow. */
+#include <string.h>
+
+#include "node/core/codec/arena_proto.h"
 #include "node/core/codec/proto_scan.h"
+#include "node/core/codec/text_rule.h"
 #include "node/core/mergeable/absorb.h"
 #include "node/io/mergeable/mergers_internal.h"
 
-#define ENTITY_FIELD 1u /* Of each request of DocumentService. */
+#define ENTITY_FIELD 1u /* Of each request: an entity, or a player. */
 /* In one tick. To take records away walks over all of the shard. */
 #define CHANGES_MAX 4096u
 #define PURGES_MAX  16u
@@ -32,12 +36,23 @@ static bool purge(struct mergers *mergers, uint32_t shard, const struct shard_er
     return true;
 }
 
-static bool find(const struct mergers *mergers, uint32_t shard, struct slice request,
+struct slice mergers_entity(struct mergers *mergers, const struct method_info *method,
+                            struct slice request)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(method->request, ENTITY_FIELD);
+    struct slice named = { 0 };
+
+    if (!proto_scan_bytes(request, ENTITY_FIELD, &named) || field == NULL ||
+        strcmp(field->name, "player_id") != 0)
+        return named;
+    return entity_of_player(&mergers->arena, arena_text(&mergers->arena, named));
+}
+
+static bool find(const struct mergers *mergers, uint32_t shard, struct slice entity,
                  struct shard_erasure *ret_erasure)
 {
-    struct slice entity;
-
-    return mergers->options.erasures != NULL && proto_scan_bytes(request, ENTITY_FIELD, &entity) &&
+    return mergers->options.erasures != NULL && entity.size > 0 &&
            erasures_find(mergers->options.erasures, shard, entity, ret_erasure);
 }
 
@@ -51,23 +66,14 @@ bool mergers_hides(const struct mergers *mergers, uint32_t shard, struct slice e
 {
     struct shard_erasure erasure;
 
-    return mergers->options.erasures != NULL &&
-           erasures_find(mergers->options.erasures, shard, entity, &erasure) &&
-           hides(mergers, shard, &erasure);
+    return find(mergers, shard, entity, &erasure) && hides(mergers, shard, &erasure);
 }
 
-bool mergers_erased(const struct mergers *mergers, uint32_t shard, struct slice request)
+void mergers_erase(struct mergers *mergers, uint32_t shard, struct slice entity)
 {
     struct shard_erasure erasure;
 
-    return find(mergers, shard, request, &erasure) && hides(mergers, shard, &erasure);
-}
-
-void mergers_erase(struct mergers *mergers, uint32_t shard, struct slice request)
-{
-    struct shard_erasure erasure;
-
-    if (find(mergers, shard, request, &erasure))
+    if (find(mergers, shard, entity, &erasure))
         (void)purge(mergers, shard, &erasure);
 }
 

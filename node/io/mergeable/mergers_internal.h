@@ -4,6 +4,7 @@
 
 #include <uv.h>
 
+#include "idl/method.h"
 #include "node/core/document/methods.h"
 #include "node/core/document/online.h"
 #include "node/core/mergeable/replica.h"
@@ -31,6 +32,7 @@ struct waiting_call {
     uint64_t id, ticket;
     bool is_read;
     char *context;      /* Of a write's answer. */
+    struct buf more;    /* Of the same: what it says besides. */
     struct buf request; /* Of a read. */
 };
 
@@ -103,6 +105,13 @@ struct disk_job {
     bool open;
 };
 
+/* A member that a backup waited for in vain: for some seconds the other shards' do not. */
+struct gather_absent {
+    uint64_t member; /* 0: none. */
+    uint64_t until_ms, since_wall_ms;
+};
+#define GATHER_ABSENT_MAX 16u
+
 struct mergers {
     struct mergers_options options;
     /* mergers_drain: what is durable comes back by it. */
@@ -125,6 +134,7 @@ struct mergers {
     uint64_t repair_bytes, messages_dropped, calls, disk_ns;
     struct gather *gathers; /* First pages of backups that wait for other members. */
     uint64_t gather_last;
+    struct gather_absent absent[GATHER_ABSENT_MAX];
     struct loop_timer gather_timer;
     bool stopping;
 };
@@ -198,12 +208,13 @@ void mergers_look(struct merger *merger, uint64_t now_ms);
 void mergers_online_look(struct mergers *mergers, uint32_t shard);
 
 /* mergers_erasures.c */
-/* Whether nothing of the request's entity is told or written now. */
-bool mergers_erased(const struct mergers *mergers, uint32_t shard, struct slice request);
-/* The same of an entity. */
+/* Whose documents a request is about, in the arena; empty: it does not say. */
+struct slice mergers_entity(struct mergers *mergers, const struct method_info *method,
+                            struct slice request);
+/* Whether nothing of the entity is told or written now. */
 bool mergers_hides(const struct mergers *mergers, uint32_t shard, struct slice entity);
-/* Takes away what is purged of the request's entity, to be drained. */
-void mergers_erase(struct mergers *mergers, uint32_t shard, struct slice request);
+/* Takes away what is purged of the entity, to be drained. */
+void mergers_erase(struct mergers *mergers, uint32_t shard, struct slice entity);
 /* The same of all entities whose erasure the replica has not heard of, a bounded number. */
 void mergers_erasures_follow(struct mergers *mergers, uint32_t shard);
 
@@ -212,9 +223,9 @@ void mergers_erasures_follow(struct mergers *mergers, uint32_t shard);
 NODISCARD err mergers_batch(struct mergers *mergers, const struct mergers_request *request);
 
 /* mergers_answer.c */
-/* For a call of that request. */
+/* For a call that is about the entity; empty: a job of the member's own. */
 struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
-                                        struct slice request, struct refusal *refusal);
+                                        struct slice entity, struct refusal *refusal);
 void mergers_answer(struct mergers *mergers, uint64_t call, enum reply_status status,
                     struct slice body);
 void mergers_refuse(struct mergers *mergers, uint64_t call, const struct refusal *refusal);

@@ -15,6 +15,7 @@
 #include "holdfast/internal/v1/refusal.pb-c.h"
 #include "holdfast/v1/document.pb-c.h"
 #include "holdfast/v1/presence.pb-c.h"
+#include "holdfast/v1/user.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "node/core/codec/proto_scan.h"
@@ -108,6 +109,55 @@ static void a_member_lists_its_shards_and_says_which_it_does_not_have(void **sta
     buf_deinit(&out);
 }
 
+static void an_erased_player_is_not_told_until_an_undo(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(world_set_presence(w, 0, "7", "1-10"), REPLY_OK);
+    world_erased(w, 0, 5, true, false);
+    assert_false(world_is_online(w, 0, "7"));
+    assert_int_equal(world_set_presence(w, 0, "7", "1-10"), REPLY_REFUSED);
+    world_erased(w, 0, 5, false, false);
+    assert_true(world_is_online(w, 0, "7"));
+    world_erased(w, 0, 6, false, true);
+    assert_false(world_is_online(w, 0, "7"));
+}
+
+static void a_user_is_told_with_the_write_and_alike_by_each_member(void **state)
+{
+    struct world *w = *state;
+    Holdfast__V1__UpsertUserRequest request = HOLDFAST__V1__UPSERT_USER_REQUEST__INIT;
+    Holdfast__V1__GetUserRequest get = HOLDFAST__V1__GET_USER_REQUEST__INIT;
+
+    request.player_id = get.player_id = text_lend("7");
+    request.op_id = text_lend("key:upsert");
+    request.settings = text_lend("{\"music\": 0}");
+    request.connection = text_lend("game");
+    request.incarnation = text_lend("1-10");
+    assert_int_equal(world_call(w, 0, METHOD_UPSERT_USER, &request.base), REPLY_OK);
+    Holdfast__V1__UpsertUserResponse *made = holdfast__v1__upsert_user_response__unpack(
+        NULL, w->answered.body.size, w->answered.body.data);
+
+    assert_non_null(made);
+    assert_true(made->written->replicas > 0);
+    assert_string_equal(made->user->settings, "{\"music\":0}");
+    assert_string_equal(made->user->connections[0]->connection, "game");
+    get.context = made->written->context;
+    for (uint32_t place = 0; place < 3; place++) {
+        uint64_t end_ms = loop_now_ms(w->loop) + 20000;
+
+        while (world_call(w, place, METHOD_GET_USER, &get.base) != REPLY_OK) /* Not yet. */
+            assert_true(loop_now_ms(w->loop) < end_ms);
+        Holdfast__V1__GetUserResponse *found = holdfast__v1__get_user_response__unpack(
+            NULL, w->answered.body.size, w->answered.body.data);
+
+        assert_string_equal(found->user->settings, made->user->settings);
+        assert_int_equal(found->user->n_connections, 1);
+        holdfast__v1__get_user_response__free_unpacked(found, NULL);
+    }
+    holdfast__v1__upsert_user_response__free_unpacked(made, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -116,6 +166,8 @@ int main(void)
         TEST(the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner),
         TEST(each_element_of_a_batch_is_carried_out_by_itself),
         TEST(a_member_lists_its_shards_and_says_which_it_does_not_have),
+        TEST(an_erased_player_is_not_told_until_an_undo),
+        TEST(a_user_is_told_with_the_write_and_alike_by_each_member),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

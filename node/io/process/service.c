@@ -8,6 +8,7 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "idl/method.h"
 #include "node/core/shard/request_shard.h"
+#include "node/io/process/answer_put.h"
 #include "node/io/process/asker_shares.h"
 #include "node/io/process/bulk.h"
 #include "node/io/process/incident_waits.h"
@@ -38,7 +39,6 @@ static const uint32_t share_percent[] = { 60, 85, 100 };
 #define PRIORITY_URGENT 2u
 #define RETRY_MS_MIN    50u
 #define RETRY_MS_MAX    1000u
-#define RETRY_UNREAD_MS 100u
 #define RETRY_SHARE_MS  100u
 #define BULK_LOOK_MS    20u /* How often stalled bulk is looked for. */
 
@@ -63,9 +63,6 @@ struct service {
     struct buf scratch;
 };
 
-static void refuse_call(struct service *service, const struct call_reply *reply, uint16_t status,
-                        const struct refusal *refusal);
-
 /* The method, or of a batch that goes whole, that of its elements. */
 static const struct method_info *carried_out(uint32_t number)
 {
@@ -74,36 +71,17 @@ static const struct method_info *carried_out(uint32_t number)
     return method_goes_whole(method) ? method_find(method->element) : method;
 }
 
-/* The link to that router is full of answers that it has not read. */
-static void refuse_unread(struct service *service, const struct call_reply *reply)
-{
-    static const struct refusal refusal = {
-        .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED,
-        .message = "answers on their way to this router fill its link; ask again, or for less",
-        .retry_after_ms = RETRY_UNREAD_MS,
-    };
-
-    node_metrics_answer_unread(service->options.metrics);
-    refuse_call(service, reply, WIRE_REFUSED, &refusal);
-}
-
 /* True: it waits to leave. */
 static bool answer(struct service *service, const struct call_reply *reply, uint16_t status,
                    struct slice body)
 {
-    /* The caller may be gone, or the answer over the frame's limit: it then sees a timeout, which
-     * means "unknown", and asks again. */
-    err e = call_answer(service->calls, reply, status, body);
-    if (e == ERR_TOO_LARGE)
+    enum answer_left left = answer_put(service->calls, reply, status, body);
+
+    if (left == ANSWER_TOO_LARGE)
         log_event(service->options.log, LOG_ERROR, "answer.too_large", LOG_N("bytes", body.size));
-    /* A router that reads its link too slowly for large answers. A read is refused, and not asked
-     * again of another node. What a write did is not said: the router asks again, and finds the
-     * stored outcome. */
-    if (e == ERR_FULL && reply->is_outcome)
-        (void)!call_answer(service->calls, reply, WIRE_UNKNOWN, (struct slice){ 0 });
-    else if (e == ERR_FULL)
-        refuse_unread(service, reply);
-    return e == ERR_OK;
+    if (left == ANSWER_UNREAD && !reply->is_outcome)
+        node_metrics_answer_unread(service->options.metrics);
+    return left == ANSWER_LEFT;
 }
 
 /* NULL: all places are taken. */

@@ -1,0 +1,295 @@
+/* Names of users: what a claim, a release and a search are for nodes, and each refusal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/transaction.pb-c.h"
+#include "router/core/name_form.h"
+#include "router/core/node_form.h"
+#include "router/core/route.h"
+#include "runtime/base/check.h"
+
+typedef Holdfast__V1__ExecuteTransactionRequest execute_request;
+
+struct fixture {
+    struct arena arena;
+    Holdfast__V1__ErrorDetail detail;
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+
+    f = (struct fixture){ 0 };
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    arena_deinit(&f->arena);
+    return 0;
+}
+
+/* NULL: refused. */
+static const void *form(struct fixture *f, uint32_t method, const ProtobufCMessage *message)
+{
+    const ProtobufCMessage *made;
+
+    if (node_form_make(method_find(method), message, &f->arena, &made, &f->detail) != ERR_OK)
+        return NULL;
+    return made;
+}
+
+static const execute_request *claim(struct fixture *f, const char *player, const char *name,
+                                    const char *tag)
+{
+    Holdfast__V1__ClaimNameRequest request = HOLDFAST__V1__CLAIM_NAME_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    request.op_id = text_lend("claim:name");
+    request.attempt = 2;
+    request.authority = text_lend("session:1-2-3");
+    request._if_version_case = HOLDFAST__V1__CLAIM_NAME_REQUEST___IF_VERSION_IF_VERSION;
+    request.if_version = 7;
+    request.name = text_lend(name);
+    request.tag = text_lend(tag);
+    return form(f, METHOD_CLAIM_NAME, &request.base);
+}
+
+static const execute_request *release(struct fixture *f, const char *player, uint64_t number)
+{
+    Holdfast__V1__ReleaseNameRequest request = HOLDFAST__V1__RELEASE_NAME_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    request.op_id = text_lend("claim:release");
+    request.authority = text_lend("unheld");
+    request.name = text_lend("Ada");
+    request.tag = text_lend("1");
+    request.number = number;
+    return form(f, METHOD_RELEASE_NAME, &request.base);
+}
+
+static const Holdfast__V1__SectionEdit *edit_at(const execute_request *execute, size_t place,
+                                                const char *player)
+{
+    const Holdfast__V1__TransactionPatch *patch = execute->changes[place]->patch;
+
+    assert_int_equal(execute->changes[place]->change_case,
+                     HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_PATCH);
+    assert_string_equal(patch->player_id, player);
+    return patch->edit;
+}
+
+static void a_claim_wants_a_free_name_and_a_player_without_one(void **state)
+{
+    struct fixture *f = *state;
+    const execute_request *made = claim(f, "ada", "Ada \xc3\xa9", "12Ab");
+    static const char entity[] = "user-name:ada \xc3\xa9#12ab";
+
+    assert_non_null(made);
+    assert_string_equal(made->player_id, "ada");
+    assert_string_equal(made->op_id, "claim:name");
+    assert_int_equal(made->attempt, 2);
+    assert_string_equal(made->authority, "session:1-2-3");
+    assert_int_equal(made->if_version, 7);
+    assert_int_equal(made->n_others, 1);
+    assert_string_equal(made->others[0]->player_id, entity);
+    assert_string_equal(made->others[0]->authority, "unheld");
+    assert_int_equal(made->n_checks, 1);
+    assert_string_equal(made->checks[0]->player_id, "ada");
+    assert_string_equal(made->checks[0]->section->name, "user_name");
+    assert_int_equal(made->checks[0]->section->version, 0);
+    assert_int_equal(made->n_changes, 3);
+    const Holdfast__V1__SectionEdit *holder = edit_at(made, 0, entity);
+    const Holdfast__V1__SectionEdit *beside = edit_at(made, 1, entity);
+
+    assert_string_equal(holder->name, "holder");
+    assert_string_equal(holder->replace,
+                        "{\"name\":\"Ada \xc3\xa9\",\"playerId\":\"ada\",\"tag\":\"12Ab\"}");
+    assert_true(holder->_if_version_case != 0 && holder->if_version == 0);
+    assert_int_equal(strlen(beside->name), 3 + 32);
+    assert_true(beside->_if_version_case != 0 && beside->if_version == 0);
+    assert_string_equal(edit_at(made, 2, "ada")->replace,
+                        "{\"name\":\"Ada \xc3\xa9\",\"tag\":\"12Ab\"}");
+}
+
+/* A retry is the same operation. */
+static void one_claim_has_one_form(void **state)
+{
+    struct fixture *f = *state;
+    const execute_request *first = claim(f, "ada", "Ada", "1"),
+                          *second = claim(f, "ada", "Ada", "1");
+    uint8_t bytes[2][2048];
+    size_t size = holdfast__v1__execute_transaction_request__pack(first, bytes[0]);
+
+    assert_int_equal(holdfast__v1__execute_transaction_request__pack(second, bytes[1]), size);
+    assert_memory_equal(bytes[0], bytes[1], size);
+    assert_string_not_equal(edit_at(first, 1, "user-name:ada#1")->name,
+                            edit_at(claim(f, "bob", "Ada", "1"), 1, "user-name:ada#1")->name);
+}
+
+static void a_release_wants_the_number_of_both_sections_of_the_name(void **state)
+{
+    struct fixture *f = *state;
+    const execute_request *made = release(f, "ada", 5);
+
+    assert_non_null(made);
+    assert_int_equal(made->n_checks, 0);
+    assert_int_equal(made->n_changes, 3);
+    for (size_t i = 0; i < 2; i++) {
+        const Holdfast__V1__SectionEdit *edit = edit_at(made, i, "user-name:ada#1");
+
+        assert_int_equal(edit->edit_case, HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE);
+        assert_true(edit->_if_version_case != 0);
+        assert_int_equal(edit->if_version, 5);
+    }
+    assert_int_equal(edit_at(made, 2, "ada")->edit_case, HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE);
+    assert_string_equal(edit_at(made, 1, "user-name:ada#1")->name,
+                        edit_at(claim(f, "ada", "Ada", "1"), 1, "user-name:ada#1")->name);
+    assert_null(release(f, "ada", 0));
+    assert_string_equal(f->detail.field, "number");
+}
+
+static void what_is_no_name_is_refused(void **state)
+{
+    static const struct {
+        const char *name, *tag, *field;
+    } cases[] = {
+        { "", "1", "name" },          { "a#b", "1", "name" },
+        { " ada", "1", "name" },      { "ada ", "1", "name" },
+        { "a\nb", "1", "name" },      { "a\x7f", "1", "name" },
+        { "a\xc2\x80", "1", "name" }, { "012345678901234567890123456789012", "1", "name" },
+        { "ada", "", "tag" },         { "ada", "123456789", "tag" },
+        { "ada", "1 2", "tag" },      { "ada", "\xc3\xa9", "tag" },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_null(claim(f, "ada", cases[i].name, cases[i].tag));
+        assert_int_equal(f->detail.code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
+        assert_string_equal(f->detail.field, cases[i].field);
+    }
+    assert_non_null(claim(f, "ada", "01234567890123456789012345678901", "12345678"));
+    assert_non_null(claim(f, "ada", "\xc2\xa0", "Z"));
+}
+
+static void a_search_reads_the_holder(void **state)
+{
+    Holdfast__V1__FindByNameRequest request = HOLDFAST__V1__FIND_BY_NAME_REQUEST__INIT;
+    Holdfast__V1__FindByNameResponse found = HOLDFAST__V1__FIND_BY_NAME_RESPONSE__INIT;
+    Holdfast__V1__GetProfileResponse answer = HOLDFAST__V1__GET_PROFILE_RESPONSE__INIT;
+    Holdfast__V1__Profile profile = HOLDFAST__V1__PROFILE__INIT;
+    Holdfast__V1__Section holder = HOLDFAST__V1__SECTION__INIT, *sections[] = { &holder };
+    struct fixture *f = *state;
+
+    request.name = text_lend("ADA");
+    request.tag = text_lend("1");
+    const Holdfast__V1__GetProfileRequest *made = form(f, METHOD_FIND_BY_NAME, &request.base);
+
+    assert_non_null(made);
+    assert_string_equal(made->player_id, "user-name:ada#1");
+    assert_string_equal(made->include[0], "sections.holder");
+    assert_true(made->settled);
+    answer.as_of = text_lend("c1.x");
+    assert_int_equal(name_form_found(&answer, &f->arena, &found), ERR_OK);
+    assert_string_equal(found.player_id, "");
+    assert_string_equal(found.as_of, "c1.x");
+    answer.profile = &profile;
+    profile.n_sections = 1;
+    profile.sections = sections;
+    holder.version = 3;
+    holder.last_write_at_ms = 17;
+    holder.json = text_lend("{\"name\":\"Ada\",\"playerId\":\"ann\",\"tag\":\"1\"}");
+    assert_int_equal(name_form_found(&answer, &f->arena, &found), ERR_OK);
+    assert_string_equal(found.player_id, "ann");
+    assert_string_equal(found.name, "Ada");
+    assert_int_equal(found.number, 3);
+    assert_int_equal(found.claimed_at_ms, 17);
+    holder.json = text_lend("{\"playerId\":\"ann\"}");
+    assert_int_equal(name_form_found(&answer, &f->arena, &found), ERR_CORRUPT);
+    holder.json = text_lend("{");
+    assert_int_equal(name_form_found(&answer, &f->arena, &found), ERR_CORRUPT);
+}
+
+static void a_conflict_names_what_stands_in_the_way(void **state)
+{
+    static const struct {
+        uint32_t method;
+        const char *field, *told;
+    } cases[] = {
+        { METHOD_CLAIM_NAME, "checks", "player_id" },
+        { METHOD_CLAIM_NAME, "changes", "name" },
+        { METHOD_RELEASE_NAME, "changes", "number" },
+        { METHOD_CLAIM_NAME, "if_version", "if_version" },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+        detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_VERSION_CONFLICT;
+        detail.field = text_lend(cases[i].field);
+        node_form_tell(method_find(cases[i].method), &f->arena, &detail);
+        assert_string_equal(detail.field, cases[i].told);
+    }
+}
+
+/* Else a caller could bind a name to two players, or to none. */
+static void callers_write_no_name_otherwise(void **state)
+{
+    Holdfast__V1__UpdateProfileRequest update = HOLDFAST__V1__UPDATE_PROFILE_REQUEST__INIT;
+    Holdfast__V1__RepairPlayerRequest repair = HOLDFAST__V1__REPAIR_PLAYER_REQUEST__INIT;
+    Holdfast__V1__ExecuteTransactionRequest execute =
+        HOLDFAST__V1__EXECUTE_TRANSACTION_REQUEST__INIT;
+    Holdfast__V1__TransactionPlayer other = HOLDFAST__V1__TRANSACTION_PLAYER__INIT,
+                                    *others[] = { &other };
+    struct fixture *f = *state;
+    struct route_entity entity;
+
+    update.op_id = repair.op_id = text_lend("claim:x");
+    repair.player_id = text_lend("user-name:ada#1");
+    update.player_id = text_lend("user-name:ada#1");
+    assert_int_equal(route_find_entity(method_find(METHOD_UPDATE_PROFILE), &update.base, &f->arena,
+                                       &entity, &f->detail),
+                     ERR_INVALID);
+    assert_string_equal(f->detail.field, "player_id");
+    assert_int_equal(route_find_entity(method_find(METHOD_REPAIR_PLAYER), &repair.base, &f->arena,
+                                       &entity, &f->detail),
+                     ERR_OK);
+    update.player_id = text_lend("user-nam");
+    assert_int_equal(route_find_entity(method_find(METHOD_UPDATE_PROFILE), &update.base, &f->arena,
+                                       &entity, &f->detail),
+                     ERR_OK);
+    execute.n_others = 1;
+    execute.others = others;
+    other.player_id = text_lend("user-name:ada#1");
+    assert_null(form(f, METHOD_EXECUTE_TRANSACTION, &execute.base));
+    assert_string_equal(f->detail.field, "others[0].player_id");
+    other.player_id = text_lend("bob");
+    assert_ptr_equal(form(f, METHOD_EXECUTE_TRANSACTION, &execute.base), &execute.base);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(a_claim_wants_a_free_name_and_a_player_without_one),
+        TEST(one_claim_has_one_form),
+        TEST(a_release_wants_the_number_of_both_sections_of_the_name),
+        TEST(what_is_no_name_is_refused),
+        TEST(a_search_reads_the_holder),
+        TEST(a_conflict_names_what_stands_in_the_way),
+        TEST(callers_write_no_name_otherwise),
+#undef TEST
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
