@@ -102,13 +102,12 @@ static void take_dots(struct merge_replica *replica, const struct merge_incoming
             replica->hlc = record->cells[i]->hlc;
 }
 
-void merge_row_settle(struct merge_replica *replica, const struct merge_key *key)
+/* Leaves out what the clock says, and the dots that all have. */
+static void settle(const struct merge_replica *replica, const struct merge_key *key,
+                   struct merge_record *local)
 {
-    struct merge_record *local = merge_store_find(&replica->store, key);
     uint32_t kept = 0;
 
-    if (local == NULL)
-        return;
     if (merge_clock_speaks_for(replica, key))
         causal_strip(&local->context, &replica->clock);
     for (uint32_t i = 0; i < local->recent.count; i++) {
@@ -120,22 +119,33 @@ void merge_row_settle(struct merge_replica *replica, const struct merge_key *key
             local->recent.entries[kept++] = entry;
     }
     local->recent.count = kept;
+}
+
+void merge_row_settle(struct merge_replica *replica, const struct merge_key *key)
+{
+    struct merge_record *local = merge_store_find(&replica->store, key);
+
+    if (local == NULL)
+        return;
+    settle(replica, key, local);
     if (merge_record_is_void(local))
         merge_store_remove(&replica->store, key);
 }
 
 void merge_rows_settle(struct merge_replica *replica)
 {
-    for (uint32_t i = replica->store.count; i > 0; i--) {
-        const struct merge_row *row = &replica->store.rows[i - 1];
+    bool has_void = false;
+
+    for (uint32_t i = 0; i < replica->store.count; i++) {
+        struct merge_row *row = &replica->store.rows[i];
 
         if (causal_is_empty(&row->record.context) && causal_is_empty(&row->record.recent))
             continue;
-        struct merge_key *key = merge_key_ref(row->key);
-
-        merge_row_settle(replica, key);
-        merge_key_unref(key);
+        settle(replica, row->key, &row->record);
+        has_void |= merge_record_is_void(&row->record);
     }
+    if (has_void)
+        merge_store_remove_void(&replica->store);
 }
 
 err merge_absorb(struct merge_replica *replica, const struct merge_incoming *incoming)

@@ -66,6 +66,7 @@ static void note_damage(struct merge_replica *replica, struct merge_key *key)
     replica->damaged =
         mem_realloc(replica->damaged, (replica->damaged_count + 1) * sizeof(struct merge_key *));
     replica->damaged[replica->damaged_count++] = merge_key_ref(key);
+    merge_store_must_go(&replica->store, key);
 }
 
 /* Every cell's dot is in the clock that was stored with the row, or above it and in the row's
@@ -100,7 +101,7 @@ err merge_row_restore(struct merge_replica *replica, struct merge_key *key, stru
     for (uint32_t i = 0; i < record.context.count; i++)
         replica->dots_above |= record.context.entries[i].upto >
                                mclock_floor(&replica->clock, record.context.entries[i].actor);
-    *merge_store_make(&replica->store, key) = record;
+    merge_store_load(&replica->store, key, &record);
     return ERR_OK;
 }
 
@@ -266,9 +267,13 @@ static void void_clock(struct merge_replica *replica)
 {
     dot_index_prune(&replica->index, &(struct dot_pruning){ .gone = is_lost, .user = replica });
     dot_index_each(&replica->index, name_in_record, replica);
-    for (uint32_t i = 0; i < replica->store.count; i++)
-        if (merge_clock_speaks_for(replica, replica->store.rows[i].key))
-            causal_fill(&replica->store.rows[i].record.context, &replica->clock);
+    for (uint32_t i = 0; i < replica->store.count; i++) {
+        struct merge_row *row = &replica->store.rows[i];
+
+        row->changed = true;
+        if (merge_clock_speaks_for(replica, row->key))
+            causal_fill(&row->record.context, &replica->clock);
+    }
     forget_dots(&replica->clock);
     for (uint32_t i = 0; i < replica->damaged_count; i++)
         merge_key_unref(replica->damaged[i]);

@@ -281,6 +281,32 @@ static void an_idle_pair_says_little(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Its peer took it for the former process's past, and it took everything in for ever. */
+static void a_member_that_lost_its_disk_and_its_time_is_heard(void **state)
+{
+    struct pair *pair = *state;
+
+    for (uint32_t i = 0; i < 3; i++)
+        pair_start(pair, 1, true);
+    pair_write(pair, 0);
+    pair_round(pair);
+    uint64_t former = pair->replicas[1]->options.boot;
+
+    buf_clear(&pair->logs[1]);
+    pair->boots[1] = 0;
+    pair_start(pair, 1, false);
+    assert_true(pair->replicas[1]->options.boot < former);
+    for (uint32_t i = 0; i < 4; i++)
+        pair_round(pair);
+    assert_true(pair->replicas[1]->options.boot > former);
+    assert_false(pair->replicas[1]->syncing);
+    pair_name(pair, 2);
+    pair_write(pair, 1);
+    pair_round(pair);
+    assert_int_equal(pair->replicas[0]->store.count, 2);
+    assert_int_equal(pair->replicas[1]->store.count, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +318,8 @@ int main(void)
         TEST(what_shows_a_closing_waits_for_the_disk),
         TEST(an_era_is_not_forgotten_under_a_member_whose_clock_is_full),
         TEST(an_idle_pair_says_little),
+        cmocka_unit_test_setup_teardown(a_member_that_lost_its_disk_and_its_time_is_heard, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,6 +55,7 @@ void merge_counters_fold(struct merge_replica *replica, uint64_t now_ms)
         if (row->record.policy != MERGE_POLICY_COUNTER ||
             !merge_counter_fold(&row->record, &folding))
             continue;
+        row->changed = true;
         struct merge_key *key = merge_key_ref(row->key);
 
         merge_row_settle(replica, key);

@@ -10,8 +10,10 @@
  *   PULL    u64 boot asked, u64 id, u8 full, u8 has after, after key, the asker's clock
  *   CHUNK   u64 boot asking, u64 id, u8 full, u8 last, u8 syncing, the sender's clock, compact
  *           count; for each record: key, record stripped of that very clock, compact count, its
- * dots (u64, u64) ASK     u64 id, key: a read of a majority TELL    u64 id, key, record with its
- * full context
+ *           dots (u64, u64)
+ *   ASK     u64 id, key: a read of a majority
+ *   TELL    u64 id, key, record with its full context
+ *   LATER   u64 boot: of a later process of the receiver's member than the one that reported
  */
 #ifndef NODE_CORE_MERGEABLE_MESSAGE_H
 #define NODE_CORE_MERGEABLE_MESSAGE_H
@@ -26,6 +28,7 @@ enum merge_kind {
     MERGE_CHUNK,
     MERGE_ASK,
     MERGE_TELL,
+    MERGE_LATER,
     MERGE_KIND_END
 };
 

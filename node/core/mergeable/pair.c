@@ -1,5 +1,6 @@
 #include "node/core/mergeable/pair.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ void pair_start(struct pair *pair, uint32_t at, bool whole)
                                      .generation = 1,
                                      .member = at + 1,
                                      .boot = ++pair->boots[at],
-                                     .random = at * 1000000 + pair->boots[at],
+                                     .random = at * 1000000 + ++pair->lives,
                                      .index_dots_max = 1000,
                                      .chunk_records_max = 10,
                                      .closed_max = 8,
@@ -62,6 +63,8 @@ void pair_drain(struct pair *pair, uint32_t at)
         pair->bytes += message.size;
         if (message.size > pair->message_bytes_max)
             pair->message_bytes_max = message.size;
+        if (pair->on_message != NULL)
+            pair->on_message(pair, at, message);
         if (!pair->cut && !pair->mute[at] && pair->replicas[1 - at] != NULL)
             deliver(pair, 1 - at, message);
     }
@@ -96,10 +99,19 @@ void pair_write(struct pair *pair, uint32_t at)
     pair_drain(pair, at);
 }
 
+void pair_name(struct pair *pair, uint32_t number)
+{
+    char entity[24];
+
+    (void)snprintf(entity, sizeof entity, "player:%u", number);
+    merge_key_unref(pair->key);
+    CHECK(merge_key_new(slice_from_text(entity), SLICE_LITERAL("a"), &pair->key) == ERR_OK);
+}
+
 void pair_init(struct pair *pair)
 {
     *pair = (struct pair){ .now_ms = PAIR_NOW_MS };
-    CHECK(merge_key_new(SLICE_LITERAL("player:1"), SLICE_LITERAL("a"), &pair->key) == ERR_OK);
+    pair_name(pair, 1);
     pair_start(pair, 0, true);
     pair_start(pair, 1, true);
     pair_round(pair);

@@ -12,12 +12,14 @@
 
 struct pair {
     struct merge_replica *replicas[PAIR];
-    uint64_t boots[PAIR], now_ms, bytes;
+    uint64_t boots[PAIR], lives, now_ms, bytes;
     size_t message_bytes_max; /* Of the largest that was sent. */
     struct buf logs[PAIR];
     struct merge_key *key;
     bool cut;
     bool mute[PAIR]; /* What it sends is lost. */
+    /* A member's message is about to be delivered; NULL: nothing happens between. */
+    void (*on_message)(struct pair *pair, uint32_t from, struct slice message);
 };
 
 /* Both have started and reported. Free with pair_deinit. */
@@ -31,5 +33,7 @@ void pair_drain(struct pair *pair, uint32_t at);
 void pair_round(struct pair *pair);
 /* The member writes one value of pair->key. */
 void pair_write(struct pair *pair, uint32_t at);
+/* pair->key is the one of that number from now on. */
+void pair_name(struct pair *pair, uint32_t number);
 
 #endif

@@ -1,9 +1,5 @@
 #include "node/core/mergeable/pull.h"
 
-#include <stdlib.h>
-
-#include "runtime/base/check.h"
-
 /* ---- the asker ---- */
 
 void merge_pull_ask(struct merge_replica *replica, struct merge_peer *peer)
@@ -60,9 +56,12 @@ void merge_pull_tick(struct merge_replica *replica, uint64_t now_ms)
 {
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         struct merge_pull *pull = &replica->peers[i].pull;
+        struct lacking *lacking = &replica->peers[i].lacking;
 
         if (pull->active && now_ms - pull->moved_ms > MERGE_PULL_MS_MAX)
             merge_pull_end(pull); /* The peer's next report begins it again. */
+        if (lacking->count > 0 && now_ms - lacking->moved_ms > MERGE_PULL_MS_MAX)
+            lacking_deinit(lacking);
     }
 }
 
@@ -97,58 +96,6 @@ static err request_decode(struct reader *reader, struct request *ret_request)
     }
     *ret_request = request;
     return ERR_OK;
-}
-
-/* What a peer lacks, by record. */
-struct lacking {
-    uint32_t count, capacity;
-    struct lacking_dot {
-        struct merge_key *key; /* Borrowed from the index. */
-        struct merge_dot dot;
-    } * dots;
-    bool unknown; /* Some dot's record is not in the index. */
-};
-
-static void lacking_add(struct lacking *lacking, struct merge_key *key, struct merge_dot dot)
-{
-    if (lacking->count == lacking->capacity) {
-        lacking->capacity = lacking->capacity > 0 ? lacking->capacity * 2 : 64;
-        lacking->dots = mem_realloc(lacking->dots, lacking->capacity * sizeof *lacking->dots);
-    }
-    lacking->dots[lacking->count++] = (struct lacking_dot){ key, dot };
-}
-
-static int lacking_compare(const void *a, const void *b)
-{
-    const struct lacking_dot *one = a, *two = b;
-    int order = merge_key_compare(one->key, two->key);
-
-    return order != 0 ? order : merge_dot_compare(one->dot, two->dot);
-}
-
-static void find_lacking(const struct merge_replica *replica, const struct mclock *theirs,
-                         struct lacking *lacking)
-{
-    for (uint32_t i = 0; i < replica->clock.count; i++) {
-        const struct mclock_actor *actor = &replica->clock.actors[i];
-        uint64_t top = mclock_top(actor), floor = mclock_floor(theirs, actor->actor);
-
-        for (uint64_t n = floor == UINT64_MAX ? top : floor; n < top; n++) {
-            struct merge_dot dot = { actor->actor, n + 1 };
-
-            if (!mclock_holds(&replica->clock, dot) || mclock_covers(theirs, dot))
-                continue;
-            struct merge_key *key = dot_index_find(&replica->index, dot);
-
-            if (key == NULL || lacking->count == MERGE_CHUNK_DOTS_MAX) {
-                lacking->unknown = true;
-                return;
-            }
-            lacking_add(lacking, key, dot);
-        }
-    }
-    if (lacking->count > 0)
-        qsort(lacking->dots, lacking->count, sizeof *lacking->dots, lacking_compare);
 }
 
 /* A record as this replica has it now, stripped of the clock that goes with the chunk. */
@@ -201,29 +148,45 @@ static void item_dots(const struct lacking_dot *dots, uint32_t count, struct buf
         merge_dot_encode(dots[i].dot, out);
 }
 
-static void fill_lacking(const struct merge_replica *replica, const struct lacking *lacking,
-                         const struct merge_key *after, struct chunk *chunk)
+static void fill_lacking(const struct merge_replica *replica, struct lacking *lacking,
+                         struct chunk *chunk)
 {
     struct buf dots = { 0 };
-    uint32_t at = 0;
 
-    while (at < lacking->count && after != NULL &&
-           merge_key_compare(lacking->dots[at].key, after) <= 0)
-        at++;
-    while (at < lacking->count && !chunk_is_full(replica, chunk)) {
-        uint32_t end = at;
+    while (lacking->at < lacking->count && !chunk_is_full(replica, chunk)) {
+        const struct lacking_dot *first = &lacking->dots[lacking->at];
 
-        struct merge_key *key = lacking->dots[at].key;
-
-        while (end < lacking->count && merge_key_compare(lacking->dots[end].key, key) == 0)
-            end++;
-        item_dots(lacking->dots + at, end - at, &dots);
-        item_encode(replica, key, buf_slice(&dots), &chunk->items);
+        item_dots(first, lacking_record(lacking), &dots);
+        item_encode(replica, first->key, buf_slice(&dots), &chunk->items);
         chunk->count++;
-        at = end;
+        lacking_next(lacking);
     }
-    chunk->last = at == lacking->count;
+    chunk->last = lacking->at == lacking->count;
     buf_deinit(&dots);
+}
+
+/* The request asks for what follows the last chunk of the list that is kept. A first one never
+ * does: its asker joins the clock that this replica has now. A list of an earlier pull has more
+ * than is lacked: the clock of a process only grows. */
+static bool goes_on(const struct lacking *lacking, const struct request *request)
+{
+    return lacking->count > 0 && request->after != NULL &&
+           merge_key_compare(lacking->after, request->after) == 0;
+}
+
+/* ERR_NOT_FOUND: it is not known what the asker lacks. */
+static err find_lacking(const struct merge_replica *replica, struct lacking *lacking,
+                        const struct request *request)
+{
+    if (goes_on(lacking, request))
+        return ERR_OK;
+    lacking_deinit(lacking);
+    err e = lacking_find(lacking, &replica->clock, &replica->index, &request->theirs);
+
+    if (e != ERR_OK)
+        return e;
+    lacking_seek(lacking, request->after);
+    return ERR_OK;
 }
 
 static void send_chunk(struct merge_replica *replica, const struct merge_head *head,
@@ -241,31 +204,36 @@ static void send_chunk(struct merge_replica *replica, const struct merge_head *h
     buf_append(out, chunk->items.data, chunk->items.size);
 }
 
+static void serve(struct merge_replica *replica, const struct merge_head *head,
+                  const struct request *request, uint64_t now_ms)
+{
+    struct lacking *lacking = &merge_peer_find(replica, head->from)->lacking;
+    struct chunk chunk = { 0 };
+    bool full = request->full || find_lacking(replica, lacking, request) != ERR_OK;
+
+    if (full)
+        fill_full(replica, request->full ? request->after : NULL, &chunk);
+    else
+        fill_lacking(replica, lacking, &chunk);
+    send_chunk(replica, head, request, &chunk, full);
+    lacking->moved_ms = now_ms;
+    if (full || chunk.last)
+        lacking_deinit(lacking);
+    buf_deinit(&chunk.items);
+}
+
 err merge_pull_serve(struct merge_replica *replica, const struct merge_head *head,
-                     struct reader *reader)
+                     struct reader *reader, uint64_t now_ms)
 {
     struct request request;
-    struct lacking lacking = { 0 };
-    struct chunk chunk = { 0 };
     err e = request_decode(reader, &request);
 
     if (e != ERR_OK)
         return e;
-    if (request.boot == replica->options.boot) {
-        if (!request.full)
-            find_lacking(replica, &request.theirs, &lacking);
-        bool full = request.full || lacking.unknown;
-
-        if (full)
-            fill_full(replica, request.full ? request.after : NULL, &chunk);
-        else
-            fill_lacking(replica, &lacking, request.after, &chunk);
-        send_chunk(replica, head, &request, &chunk, full);
-    } else {
+    if (request.boot == replica->options.boot)
+        serve(replica, head, &request, now_ms);
+    else
         e = ERR_STALE_EPOCH;
-    }
-    free(lacking.dots);
-    buf_deinit(&chunk.items);
     request_deinit(&request);
     return e;
 }

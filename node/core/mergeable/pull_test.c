@@ -121,6 +121,124 @@ static void two_members_that_lost_their_disks_give_each_other_what_they_have(voi
     pair_write(pair, 1);
 }
 
+#define MANY 100u
+
+static void write_many(struct pair *pair, uint32_t at)
+{
+    for (uint32_t i = 0; i < MANY; i++) {
+        pair_name(pair, 100 + i);
+        pair_write(pair, at);
+    }
+}
+
+static void drop_many(struct pair *pair, uint32_t at)
+{
+    struct merge_written written;
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        pair_name(pair, 100 + i);
+        assert_int_equal(merge_drop(pair->replicas[at], pair->now_ms, pair->key, &written), ERR_OK);
+        pair_drain(pair, at);
+    }
+}
+
+static uint32_t chunks, full_chunks;
+
+static bool is_chunk(uint32_t from, struct slice message)
+{
+    struct reader reader = reader_from(message);
+    struct merge_head head;
+
+    assert_int_equal(merge_head_decode(&reader, &head), ERR_OK);
+    if (from != 0 || head.kind != MERGE_CHUNK)
+        return false;
+    (void)read_raw(&reader, 16);
+    chunks++;
+    full_chunks += read_u8(&reader);
+    return true;
+}
+
+static void index_is_lost_after_a_chunk(struct pair *pair, uint32_t from, struct slice message)
+{
+    if (is_chunk(from, message) && chunks == 1)
+        dot_index_deinit(&pair->replicas[0]->index);
+}
+
+/* Each chunk made and sorted the whole list again: of 300,000 writes, hundreds of times. */
+static void what_a_peer_lacks_is_looked_up_once_a_pull(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->cut = true;
+    write_many(pair, 0);
+    pair->cut = false;
+    chunks = full_chunks = 0;
+    pair->on_message = index_is_lost_after_a_chunk;
+    pair_round(pair);
+    are_equal(pair);
+    assert_int_equal(chunks, MANY / pair->replicas[0]->options.chunk_records_max);
+    assert_int_equal(full_chunks, 0);
+    assert_int_equal(pair->replicas[0]->peers[0].lacking.count, 0);
+}
+
+static void rows_go_after_a_chunk(struct pair *pair, uint32_t from, struct slice message)
+{
+    if (!is_chunk(from, message) || chunks != 3)
+        return;
+    pair->cut = true; /* What it writes now is heard by the next pull alone. */
+    drop_many(pair, 0);
+    pair_name(pair, 100 + MANY / 2);
+    pair_write(pair, 0);
+    pair->cut = false;
+}
+
+static void a_pull_whose_records_go_meanwhile_ends_with_equal_members(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->cut = true;
+    write_many(pair, 0);
+    pair->cut = false;
+    chunks = 0;
+    pair->on_message = rows_go_after_a_chunk;
+    for (uint32_t i = 0; i < 3; i++)
+        pair_round(pair);
+    are_equal(pair);
+    for (uint32_t i = 0; i < PAIR; i++)
+        assert_int_equal(pair->replicas[i]->store.count, 1);
+}
+
+static uint32_t gone;
+
+static void on_gone(void *user, struct merge_row *row)
+{
+    (void)user;
+    assert_true(merge_record_is_void(&row->record));
+    gone++;
+}
+
+/* Each moved all that stood behind it. */
+static void documents_that_all_were_deleted_go_in_one_walk(void **state)
+{
+    struct pair *pair = *state;
+
+    pair_write(pair, 0);
+    write_many(pair, 0);
+    for (uint32_t i = 0; i < 3; i++)
+        pair_round(pair);
+    pair->cut = true;
+    drop_many(pair, 0);
+    pair->cut = false;
+    gone = 0;
+    pair->replicas[1]->store.follower = (struct merge_follower){ .gone = on_gone };
+    for (uint32_t i = 0; i < 4; i++)
+        pair_round(pair);
+    are_equal(pair);
+    assert_int_equal(gone, MANY);
+    for (uint32_t i = 0; i < PAIR; i++)
+        assert_int_equal(pair->replicas[i]->store.count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +250,12 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(
             two_members_that_lost_their_disks_give_each_other_what_they_have, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_peer_lacks_is_looked_up_once_a_pull, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_pull_whose_records_go_meanwhile_ends_with_equal_members,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(documents_that_all_were_deleted_go_in_one_walk, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,7 @@ void merge_pull_end(struct merge_pull *pull)
 void merge_peer_deinit(struct merge_peer *peer)
 {
     merge_pull_end(&peer->pull);
+    lacking_deinit(&peer->lacking);
     mclock_deinit(&peer->clock);
     *peer = (struct merge_peer){ 0 };
 }

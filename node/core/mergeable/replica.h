@@ -12,7 +12,7 @@
 #define NODE_CORE_MERGEABLE_REPLICA_H
 
 #include "node/core/entry/start.h"
-#include "node/core/mergeable/index.h"
+#include "node/core/mergeable/lacking.h"
 #include "node/core/mergeable/store.h"
 #include "node/core/mergeable/token.h"
 
@@ -30,12 +30,16 @@
 /* Beyond the window of operations: two members' clocks, and a caller's, may be off as much each. */
 #define MERGE_OP_LATE_MS (4u * MERGE_CLOCK_MS_MAX)
 
+#define MERGE_BOOT_MAX (UINT64_MAX / 2)
+
 enum merge_durability { MERGE_MEMORY, MERGE_ONE, MERGE_MAJORITY };
 
 struct merge_options {
     uint64_t shard, generation;
     uint64_t member; /* This replica's id. */
-    uint64_t boot;   /* Rises with each start of a process of this member, whatever disk it has. */
+    /* Rises with each start of a process of this member. One that begins too low, on a lost disk by
+     * a clock that was set back, raises it as soon as a peer tells of its former process. */
+    uint64_t boot;
     uint64_t random; /* 64 random bits drawn at this start: actors are made of them. */
     uint32_t index_dots_max;
     uint32_t chunk_records_max; /* Records in one message of anti-entropy. */
@@ -103,6 +107,7 @@ struct merge_peer {
      * have been taking everything in itself. */
     uint64_t pulled_config, taken_config;
     struct merge_pull pull;
+    struct lacking lacking; /* What it pulls. */
 };
 
 /* A write that waits for its durability, or a read for its majority. */

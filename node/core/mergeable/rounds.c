@@ -256,6 +256,27 @@ static void meet(struct merge_peer *peer, const struct merge_head *head)
                                  .taken_config = taken_config };
 }
 
+/* A process with a lower boot is told of the later one: it may be a new one, on a lost disk, by a
+ * clock that was set back, or a report that was long on its way. */
+static void tell_later(struct merge_replica *replica, const struct merge_peer *peer,
+                       const struct merge_head *head)
+{
+    if (head->kind == MERGE_REPORT)
+        buf_put_u64(merge_message_begin(replica, MERGE_LATER, peer->member, 0), peer->boot);
+}
+
+/* It goes on as the latest process of its member; that peer heard nothing of it before. */
+static err take_later(struct merge_replica *replica, struct incoming_message *in)
+{
+    uint64_t boot = read_u64(in->reader);
+
+    if (reader_finish(in->reader) != ERR_OK || boot > MERGE_BOOT_MAX)
+        return ERR_CORRUPT;
+    if (boot > replica->options.boot)
+        replica->options.boot = boot + 1;
+    return ERR_OK;
+}
+
 static err dispatch(struct merge_replica *replica, struct incoming_message *in)
 {
     switch (in->head.kind) {
@@ -266,13 +287,15 @@ static err dispatch(struct merge_replica *replica, struct incoming_message *in)
     case MERGE_ACK:
         return take_ack(replica, in);
     case MERGE_PULL:
-        return merge_pull_serve(replica, &in->head, in->reader);
+        return merge_pull_serve(replica, &in->head, in->reader, in->now_ms);
     case MERGE_CHUNK:
         return merge_pull_take(replica, &in->head, in->reader, in->now_ms);
     case MERGE_ASK:
         return take_ask(replica, in);
     case MERGE_TELL:
         return take_tell(replica, in);
+    case MERGE_LATER:
+        return take_later(replica, in);
     case MERGE_KIND_END:
         break;
     }
@@ -292,8 +315,10 @@ err merge_receive(struct merge_replica *replica, uint64_t now_ms, struct slice m
     in.peer = merge_peer_find(replica, in.head.from);
     if (in.peer == NULL)
         return ERR_PERMISSION;
-    if (in.head.boot < in.peer->boot)
+    if (in.head.boot < in.peer->boot) {
+        tell_later(replica, in.peer, &in.head);
         return ERR_STALE_EPOCH;
+    }
     meet(in.peer, &in.head);
     in.peer->heard_ms = now_ms;
     return dispatch(replica, &in);

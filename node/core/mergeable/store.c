@@ -17,6 +17,9 @@ void merge_store_deinit(struct merge_store *store)
         row_deinit(&store->rows[i]);
     for (uint32_t i = 0; i < store->erasure_count; i++)
         free((void *)(uintptr_t)store->erasures[i].entity.data);
+    for (uint32_t i = 0; i < store->gone_count; i++)
+        merge_key_unref(store->gone[i]);
+    free(store->gone);
     free(store->rows);
     free(store->erasures);
     *store = (struct merge_store){ 0 };
@@ -61,24 +64,64 @@ struct merge_record *merge_store_make(struct merge_store *store, struct merge_ke
         store->rows = mem_realloc(store->rows, store->capacity * sizeof *store->rows);
     }
     memmove(&store->rows[at + 1], &store->rows[at], (store->count - at) * sizeof *store->rows);
-    store->rows[at] = (struct merge_row){ .key = merge_key_ref(key) };
+    store->rows[at] = (struct merge_row){ .key = merge_key_ref(key), .changed = true };
     store->count++;
     return &store->rows[at].record;
 }
 
-static void tell_gone(const struct merge_store *store, struct merge_row *row)
+void merge_store_load(struct merge_store *store, struct merge_key *key,
+                      const struct merge_record *record)
+{
+    *merge_store_make(store, key) = *record;
+    struct merge_row *row = &store->rows[place_of(store, key)];
+
+    row->saved = true;
+    row->changed = false;
+}
+
+void merge_store_must_go(struct merge_store *store, struct merge_key *key)
+{
+    if (store->gone_count == store->gone_capacity) {
+        store->gone_capacity = store->gone_capacity * 2 + 16;
+        store->gone = mem_realloc(store->gone, store->gone_capacity * sizeof(struct merge_key *));
+    }
+    store->gone[store->gone_count++] = merge_key_ref(key);
+}
+
+void merge_store_save(struct merge_store *store, const struct merge_saving *saving)
+{
+    for (uint32_t i = 0; i < store->gone_count; i++) {
+        saving->gone(saving->user, store->gone[i]);
+        merge_key_unref(store->gone[i]);
+    }
+    store->gone_count = 0;
+    for (uint32_t i = 0; i < store->count; i++) {
+        struct merge_row *row = &store->rows[i];
+
+        if (!row->changed)
+            continue;
+        saving->row(saving->user, row);
+        row->saved = true;
+        row->changed = false;
+    }
+}
+
+static void tell_gone(struct merge_store *store, struct merge_row *row)
 {
     if (store->follower.gone != NULL)
         store->follower.gone(store->follower.user, row);
+    if (row->saved)
+        merge_store_must_go(store, row->key);
 }
 
 void merge_store_changed(struct merge_store *store, const struct merge_key *key)
 {
-    if (store->follower.changed == NULL)
-        return;
     uint32_t at = place_of(store, key);
 
-    if (is_at(store, at, key))
+    if (!is_at(store, at, key))
+        return;
+    store->rows[at].changed = true;
+    if (store->follower.changed != NULL)
         store->follower.changed(store->follower.user, &store->rows[at]);
 }
 
@@ -96,6 +139,36 @@ void merge_store_remove(struct merge_store *store, const struct merge_key *key)
 
     if (is_at(store, at, key))
         remove_at(store, at);
+}
+
+static void remove_where(struct merge_store *store,
+                         bool (*goes)(const void *user, const struct merge_row *row),
+                         const void *user)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < store->count; i++) {
+        struct merge_row *row = &store->rows[i];
+
+        if (goes(user, row)) {
+            tell_gone(store, row);
+            row_deinit(row);
+        } else {
+            store->rows[kept++] = *row;
+        }
+    }
+    store->count = kept;
+}
+
+static bool is_void(const void *user, const struct merge_row *row)
+{
+    (void)user;
+    return merge_record_is_void(&row->record);
+}
+
+void merge_store_remove_void(struct merge_store *store)
+{
+    remove_where(store, is_void, NULL);
 }
 
 uint32_t merge_store_after(const struct merge_store *store, const struct merge_key *key)
@@ -160,6 +233,14 @@ static void erasure_insert(struct merge_store *store, struct slice entity, uint6
     store->erasure_count++;
 }
 
+static bool is_erased(const void *user, const struct merge_row *row)
+{
+    const struct merge_erasure *erasure = user;
+
+    return row->record.erasure < erasure->number &&
+           slice_equal(merge_key_entity(row->key), erasure->entity);
+}
+
 err merge_store_erase(struct merge_store *store, struct slice entity, uint64_t number)
 {
     struct merge_erasure *erasure = erasure_find(store, entity);
@@ -172,19 +253,7 @@ err merge_store_erase(struct merge_store *store, struct slice entity, uint64_t n
         erasure->number = number;
     else
         erasure_insert(store, entity, number);
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < store->count; i++) {
-        struct merge_row *row = &store->rows[i];
-
-        if (row->record.erasure < number && slice_equal(merge_key_entity(row->key), entity)) {
-            tell_gone(store, row);
-            row_deinit(row);
-        } else {
-            store->rows[kept++] = *row;
-        }
-    }
-    store->count = kept;
+    remove_where(store, is_erased, &(struct merge_erasure){ .entity = entity, .number = number });
     return ERR_OK;
 }
 

@@ -15,6 +15,8 @@ struct merge_row {
     struct merge_key *key;
     struct merge_record record;
     void *followed; /* The follower's own; NULL in a new row. */
+    bool saved;     /* The disk has a row of that key, */
+    bool changed;   /* but not this one. What clocks say may be left out here alone. */
 };
 
 struct merge_erasure {
@@ -30,12 +32,21 @@ struct merge_follower {
     void *user;
 };
 
+/* Takes what the disk lacks: first the keys of rows that went, then rows. */
+struct merge_saving {
+    void (*gone)(void *user, const struct merge_key *key);
+    void (*row)(void *user, const struct merge_row *row);
+    void *user;
+};
+
 /* A zeroed store is a valid empty one. */
 struct merge_store {
     uint32_t count, capacity;
     struct merge_row *rows; /* Ascending keys. */
     uint32_t erasure_count;
     struct merge_erasure *erasures; /* Ascending entities. */
+    uint32_t gone_count, gone_capacity;
+    struct merge_key **gone;        /* References: of rows that the disk has, and the store not. */
     struct merge_follower follower; /* Zeros: none. The shell's, once what it reads is there. */
 };
 
@@ -45,7 +56,16 @@ struct merge_record *merge_store_find(const struct merge_store *store, const str
 /* Makes an empty one where there is none; keeps a reference to the key. */
 struct merge_record *merge_store_make(struct merge_store *store, struct merge_key *key);
 void merge_store_remove(struct merge_store *store, const struct merge_key *key);
-/* Tells the follower of the row of this key; for what has changed its record. */
+/* All void records at once, in one walk. */
+void merge_store_remove_void(struct merge_store *store);
+/* The row is as the disk has it; the record is the store's from now on. */
+void merge_store_load(struct merge_store *store, struct merge_key *key,
+                      const struct merge_record *record);
+/* The disk has a row of that key, and the store none: one that went, or cannot be read. */
+void merge_store_must_go(struct merge_store *store, struct merge_key *key);
+/* Tells all that has changed since the last time, of one moment: the disk is to have it. */
+void merge_store_save(struct merge_store *store, const struct merge_saving *saving);
+/* For what has changed the record of this key: its row is to be saved, and the follower is told. */
 void merge_store_changed(struct merge_store *store, const struct merge_key *key);
 /* The place of the first row behind `key`; NULL: of the first. */
 uint32_t merge_store_after(const struct merge_store *store, const struct merge_key *key);

@@ -98,8 +98,9 @@ void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call);
 bool mergers_list_online(struct mergers *mergers, struct slice request, struct buf *out);
 
 /* In a joint phase of the shard: how many new members may lack documents that a majority of the old
- * ones had; LEAVE waits for them. 0: it waits for none, since there are no documents here, those
- * members' programs know none, or options.leave_wait_ms are over. */
+ * ones had; LEAVE waits for them. All, while this owner has no documents and a majority of the old
+ * ones has not said that they have none either. 0: it waits for none, since there are no documents,
+ * those members' programs know none, or options.leave_wait_ms are over. */
 uint32_t mergers_lacking(struct mergers *mergers, uint32_t shard);
 
 struct mergers_stats {

@@ -6,7 +6,6 @@
 #include "node/core/mergeable/rounds.h"
 #include "node/io/mergeable/mergers_internal.h"
 #include "runtime/base/check.h"
-#include "runtime/base/hash.h"
 
 #define MEMBERS_FORMAT 1u
 #define CLOSE_MS_MAX   60000u
@@ -54,7 +53,6 @@ struct loading {
     struct merger *merger;
     uint32_t shard;
     bool begun, unusable;
-    uint32_t capacity;
 };
 
 static void on_members(void *user, struct slice bytes)
@@ -99,18 +97,6 @@ static void on_state(void *user, struct slice state)
     loading->unusable |= merge_state_restore(begin(loading), state) != ERR_OK;
 }
 
-static void note_written(struct loading *loading, struct merge_key *key, struct slice row)
-{
-    struct merger *merger = loading->merger;
-
-    if (merger->written_count == loading->capacity) {
-        loading->capacity = loading->capacity * 2 + 64;
-        merger->written = mem_realloc(merger->written, loading->capacity * sizeof *merger->written);
-    }
-    merger->written[merger->written_count++] =
-        (struct row_written){ merge_key_ref(key), hash_u64(row) };
-}
-
 static void on_row(void *user, struct slice key_bytes, struct slice row)
 {
     struct loading *loading = user;
@@ -125,7 +111,6 @@ static void on_row(void *user, struct slice key_bytes, struct slice row)
     if (merge_row_restore(replica, key, row) != ERR_OK)
         log_event(loading->mergers->options.log, LOG_ERROR, "documents.row_unreadable",
                   LOG_N("shard", loading->shard));
-    note_written(loading, key, row);
     merge_key_unref(key);
 }
 
@@ -138,14 +123,6 @@ static void on_log(void *user, uint64_t number, struct slice record)
     loading->merger->log_bytes += record.size;
     if (!loading->unusable)
         loading->unusable = merge_replay(replica, record) != ERR_OK;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const struct row_written *x = a;
-    const struct row_written *y = b;
-
-    return merge_key_compare(x->key, y->key);
 }
 
 /* With a clock that was set back, a shard that the disk has no more does not begin below its last.
@@ -175,8 +152,6 @@ static err load(struct mergers *mergers, uint32_t shard)
         return e;
     (void)begin(&loading);
     follow_boot(mergers, merger->boot);
-    if (merger->written_count > 0)
-        qsort(merger->written, merger->written_count, sizeof *merger->written, by_key);
     merger->whole = !loading.unusable;
     if (loading.unusable)
         log_event(mergers->options.log, LOG_ERROR, "documents.shard_unreadable",
@@ -191,7 +166,6 @@ static void unload(struct mergers *mergers)
         struct merger *merger = &mergers->shards[i];
 
         merge_free(merger->replica);
-        mergers_disk_forget(merger);
         *merger = (struct merger){ 0 };
     }
     mergers->replicas = 0;
@@ -319,68 +293,31 @@ void mergers_disk_run(void *user)
 
 /* ---- checkpoints ---- */
 
-void mergers_disk_forget(struct merger *merger)
-{
-    for (uint32_t i = 0; i < merger->written_count; i++)
-        merge_key_unref(merger->written[i].key);
-    free(merger->written);
-    merger->written = NULL;
-    merger->written_count = 0;
-}
+struct saving {
+    struct merge_batch *batch;
+    uint32_t shard;
+};
 
-static void row_gone(struct merge_batch *batch, uint32_t shard, const struct merge_key *key)
+static void on_row_gone(void *user, const struct merge_key *key)
 {
+    const struct saving *saving = user;
     struct buf name = { 0 };
 
     merge_key_encode(key, &name);
-    merge_batch_row_gone(batch, shard, buf_slice(&name));
+    merge_batch_row_gone(saving->batch, saving->shard, buf_slice(&name));
     buf_deinit(&name);
 }
 
-/* Its bytes' hash; it is written if that is not `before`. */
-static uint64_t row_put(struct merge_batch *batch, uint32_t shard, const struct merge_row *row,
-                        const uint64_t *before)
+static void on_row_changed(void *user, const struct merge_row *row)
 {
+    const struct saving *saving = user;
     struct buf name = { 0 }, bytes = { 0 };
 
+    merge_key_encode(row->key, &name);
     merge_record_encode(&row->record, &bytes);
-    uint64_t hash = hash_u64(buf_slice(&bytes));
-
-    if (before == NULL || *before != hash) {
-        merge_key_encode(row->key, &name);
-        merge_batch_row(batch, shard, buf_slice(&name), buf_slice(&bytes));
-    }
+    merge_batch_row(saving->batch, saving->shard, buf_slice(&name), buf_slice(&bytes));
     buf_deinit(&name);
     buf_deinit(&bytes);
-    return hash;
-}
-
-/* Both lists are in the order of keys. */
-static void put_rows(struct mergers *mergers, uint32_t shard, struct merge_batch *batch)
-{
-    struct merger *merger = &mergers->shards[shard];
-    const struct merge_store *store = &merger->replica->store;
-    struct row_written *now = mem_alloc((store->count + 1) * sizeof *now);
-    uint32_t at = 0;
-
-    for (uint32_t i = 0; i < store->count; i++) {
-        const struct merge_row *row = &store->rows[i];
-        int order = -1;
-
-        while (at < merger->written_count &&
-               (order = merge_key_compare(merger->written[at].key, row->key)) < 0)
-            row_gone(batch, shard, merger->written[at++].key);
-        bool known = at < merger->written_count && order == 0;
-        now[i] = (struct row_written){ merge_key_ref(row->key),
-                                       row_put(batch, shard, row,
-                                               known ? &merger->written[at].hash : NULL) };
-        at += known;
-    }
-    while (at < merger->written_count)
-        row_gone(batch, shard, merger->written[at++].key);
-    mergers_disk_forget(merger);
-    merger->written = now;
-    merger->written_count = store->count;
 }
 
 void mergers_disk_checkpoint(struct mergers *mergers, uint32_t shard)
@@ -391,8 +328,12 @@ void mergers_disk_checkpoint(struct mergers *mergers, uint32_t shard)
 
     merge_state_encode(merger->replica, &state);
     merge_batch_state(batch, shard, buf_slice(&state));
-    put_rows(mergers, shard, batch);
+    merge_store_save(&merger->replica->store,
+                     &(struct merge_saving){ .gone = on_row_gone,
+                                             .row = on_row_changed,
+                                             .user = &(struct saving){ batch, shard } });
     merge_batch_cut(batch, shard, merger->log_base + merger->taken + 1);
+    merger->state_bytes = state.size;
     buf_deinit(&state);
     merger->log_bytes = 0;
     merger->checkpoint_ms = loop_now_ms(mergers->options.loop);
@@ -401,7 +342,6 @@ void mergers_disk_checkpoint(struct mergers *mergers, uint32_t shard)
 void mergers_disk_drop(struct mergers *mergers, uint32_t shard)
 {
     merge_batch_drop(mergers_disk_batch(mergers, shard), shard);
-    mergers_disk_forget(&mergers->shards[shard]);
 }
 
 static bool is_written(void *user)

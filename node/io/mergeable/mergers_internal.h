@@ -26,12 +26,6 @@ struct held {
     struct buf bytes;
 };
 
-/* What the database has of a row, by its bytes' hash: a checkpoint writes what differs. */
-struct row_written {
-    struct merge_key *key; /* A reference. */
-    uint64_t hash;
-};
-
 /* A call that waits for its durability, or for a majority. */
 struct waiting_call {
     struct waiting_call *next;
@@ -59,14 +53,16 @@ struct merger {
     uint64_t given_up_ms[MERGE_DEPARTING_MAX]; /* By place in departing: when it is forgotten. */
     uint64_t joint_config;                     /* Whose LEAVE was asked for last; 0: none. */
     uint64_t joint_ms;                         /* Since when. */
-    bool joint_over;                           /* It was waited for long enough. */
+    bool joint_told, joint_over;               /* That it waits; it waited for long enough. */
+    uint64_t told_config,
+        holders_asked_ms; /* An owner without documents asks whether there are any. */
+    uint32_t told_none;   /* By place of old members: has said that it has none. */
     uint64_t boot;
-    uint64_t log_base; /* The number of the record before this process's first. */
-    uint64_t taken;    /* Records of it that were handed to a batch. */
-    size_t log_bytes;  /* Since the last checkpoint. */
+    uint64_t log_base;  /* The number of the record before this process's first. */
+    uint64_t taken;     /* Records of it that were handed to a batch. */
+    size_t log_bytes;   /* Since the last checkpoint. */
+    size_t state_bytes; /* Of it, beside rows. */
     uint64_t checkpoint_ms;
-    uint32_t written_count;
-    struct row_written *written; /* By key. */
     uint32_t held_count, held_capacity;
     size_t held_bytes;
     struct held *held;
@@ -178,6 +174,10 @@ NODISCARD err mergers_backup_message(struct mergers *mergers, uint64_t from, str
 void mergers_backup_cancel(struct mergers *mergers, uint64_t call);
 void mergers_backup_deinit(struct mergers *mergers);
 
+/* mergers_leave.c */
+/* A message between shells about leaving; ERR_NOT_FOUND: it is another one. */
+NODISCARD err mergers_leave_message(struct mergers *mergers, uint64_t from, struct slice message);
+
 /* mergers_options.c */
 /* Of the shard's next replica, above that of its last. */
 uint64_t mergers_next_boot(const struct mergers *mergers, uint32_t shard);
@@ -189,14 +189,12 @@ void mergers_disk_close(struct mergers *mergers);
 /* The shard's part of the next batch; it leaves at the end of this round. */
 struct merge_batch *mergers_disk_batch(struct mergers *mergers, uint32_t shard);
 void mergers_disk_members(struct mergers *mergers, uint32_t shard);
-/* All of the replica as it is now; the log so far is not needed any more. */
+/* All of the replica that has changed; the log so far is not needed any more. */
 void mergers_disk_checkpoint(struct mergers *mergers, uint32_t shard);
 /* Nothing of the shard is kept. */
 void mergers_disk_drop(struct mergers *mergers, uint32_t shard);
 bool mergers_disk_is_full(const struct mergers *mergers);
 bool mergers_disk_is_behind(const struct mergers *mergers);
-/* Forgets what is known of the shard's rows on disk. */
-void mergers_disk_forget(struct merger *merger);
 void mergers_disk_run(void *user);
 
 /* mergers_sweep.c: by the owner, in each tick; `looks`: walks begin, too, that did not end. */

@@ -13,7 +13,7 @@
 #define TICK_MS          200u
 #define LOOK_MS          2000u
 #define CHECKPOINT_MS    30000u
-#define CHECKPOINT_BYTES (4u * 1024u * 1024u)
+#define CHECKPOINT_BYTES (4u * 1024u * 1024u) /* Of log, and as much as the state itself has. */
 #define DEPARTING_MS_MAX (24u * 60u * 60u * 1000u)
 /* A message of the shell, above all kinds of the core's: u8 this, u32 shard. */
 #define DEPARTED 0xd0u
@@ -231,7 +231,6 @@ static void end(struct mergers *mergers, uint32_t shard)
                            .boot = merger->boot };
 
     merge_free(merger->replica);
-    mergers_disk_forget(merger);
     mergers_call_drop_all(merger);
     mclock_deinit(&merger->mark);
     merge_key_unref(merger->swept);
@@ -309,14 +308,28 @@ static err take_departed(struct mergers *mergers, uint64_t from, struct slice me
     return ERR_OK;
 }
 
+/* A peer told this process of a later one of this member. */
+static void follow_boot(struct mergers *mergers, uint32_t shard)
+{
+    struct merger *merger = &mergers->shards[shard];
+    uint64_t boot = merger->replica->options.boot;
+
+    if (boot == merger->boot)
+        return;
+    log_event(mergers->options.log, LOG_WARN, "documents.clock_set_back", LOG_N("shard", shard),
+              LOG_N("boot", merger->boot), LOG_N("raised", boot));
+    merger->boot = boot;
+    mergers_disk_members(mergers, shard);
+}
+
 static void receive(struct mergers *mergers, uint32_t shard, const struct merge_head *head,
                     struct slice message)
 {
     struct merger *merger = &mergers->shards[shard];
     err e = merge_receive(merger->replica, loop_wall_ms(), message);
 
+    follow_boot(mergers, shard);
     mergers_generation_heard(mergers, shard, head->generation);
-
     if (head->kind == MERGE_CHUNK && e == ERR_OK)
         mergers->repair_bytes += message.size;
     mergers_drain(mergers, shard);
@@ -340,6 +353,8 @@ err mergers_message(struct mergers *mergers, uint64_t from, struct slice message
         return take_departed(mergers, from, message);
     err e = mergers_backup_message(mergers, from, message);
 
+    if (e == ERR_NOT_FOUND)
+        e = mergers_leave_message(mergers, from, message);
     if (e != ERR_NOT_FOUND)
         return e;
     if (merge_head_decode(&reader, &head) != ERR_OK || head.from != from ||
@@ -391,7 +406,7 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     mergers_erasures_follow(mergers, shard);
     merge_tick(merger->replica, loop_wall_ms());
     mergers_drain(mergers, shard);
-    if (merger->log_bytes > CHECKPOINT_BYTES ||
+    if (merger->log_bytes > CHECKPOINT_BYTES + merger->state_bytes ||
         (merger->log_bytes > 0 && now_ms - merger->checkpoint_ms >= CHECKPOINT_MS))
         mergers_disk_checkpoint(mergers, shard);
     bool owner = merger->record.owner == mergers->options.self;

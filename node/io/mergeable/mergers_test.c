@@ -331,8 +331,40 @@ static void a_shard_without_documents_is_not_waited_for(void **state)
 {
     struct world *w = *state;
 
+    struct mergers_stats stats;
+
     begin_joint(w);
-    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 0);
+    lacking(w, 0, 0);
+    mergers_stats_get(w->members[0].mergers, &stats);
+    assert_int_equal(stats.replicas, 0);
+}
+
+/* It said that there were none: the old members were left, and what they alone had with them. */
+static void an_owner_without_documents_asks_the_others_for_theirs(void **state)
+{
+    struct world *w = *state;
+
+    w->cut = 1;
+    assert_int_equal(world_put(w, 1, "a", "1"), REPLY_OK);
+    world_eventually(w, 2, "a", 1);
+    begin_joint(w);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 3);
+    w->cut = 0;
+    lacking(w, 0, 0);
+    assert_int_equal(world_count_any(w, 3, "a"), 1);
+}
+
+static void an_owner_that_hears_of_no_member_does_not_wait_for_ever(void **state)
+{
+    struct world *w = *state;
+
+    world_stop(w, 0);
+    w->leave_wait_ms = 1500;
+    world_start(w, 0);
+    w->cut = 1;
+    begin_joint(w);
+    assert_int_equal(mergers_lacking(w->members[0].mergers, SHARD), 3);
+    lacking(w, 0, 0);
 }
 
 static void a_member_whose_program_knows_no_documents_is_not_waited_for(void **state)
@@ -360,6 +392,31 @@ static void a_member_that_is_away_is_not_waited_for_for_ever(void **state)
     lacking(w, 0, 0);
 }
 
+/* The others took its messages for those of its former process. */
+static void a_member_that_lost_its_disk_and_its_time_is_heard(void **state)
+{
+    struct world *w = *state;
+
+    world_stop(w, 0);
+    world_start(w, 0);
+    assert_int_equal(world_put(w, 0, "a", "1"), REPLY_OK);
+    world_eventually(w, 1, "a", 1);
+    uint64_t former_boot = w->heard_boots[0];
+
+    world_stop(w, 0);
+    test_directory_remove(w->members[0].directory);
+    w->boot = 0;
+    world_start(w, 0);
+    assert_int_equal(world_put(w, 0, "b", "1"), REPLY_OK);
+    world_eventually(w, 1, "b", 1);
+    world_eventually(w, 0, "a", 1);
+    assert_true(w->heard_boots[0] > former_boot);
+    world_stop(w, 0);
+    world_start(w, 0); /* As low, by its clock; its disk knows better. */
+    assert_int_equal(world_put(w, 0, "c", "1"), REPLY_OK);
+    world_eventually(w, 1, "c", 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -377,8 +434,11 @@ int main(void)
         TEST(members_that_follow_each_other_are_not_apart_for_long),
         TEST(old_members_are_not_left_before_a_new_one_has_their_documents),
         TEST(a_shard_without_documents_is_not_waited_for),
+        TEST(an_owner_without_documents_asks_the_others_for_theirs),
+        TEST(an_owner_that_hears_of_no_member_does_not_wait_for_ever),
         TEST(a_member_whose_program_knows_no_documents_is_not_waited_for),
         TEST(a_member_that_is_away_is_not_waited_for_for_ever),
+        TEST(a_member_that_lost_its_disk_and_its_time_is_heard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

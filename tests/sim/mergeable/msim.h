@@ -34,7 +34,7 @@
     X(cuts) X(joints) X(left) X(departed) X(erasures) X(sweeps) X(closed) X(pulls_full) \
     X(checkpoints) X(logs_kept) X(deletes) X(siblings) X(expired) X(config_changed_pending) \
     X(increments) X(resets) X(retries) X(retries_late) X(counters_judged) X(folded) X(eras) \
-    X(power_cuts) X(deafened) X(leaps) X(stood)
+    X(power_cuts) X(deafened) X(leaps) X(stood) X(set_back)
 /* clang-format on */
 
 struct counts {
@@ -121,9 +121,10 @@ struct held {
 
 struct node {
     uint64_t id;
-    struct merge_replica *replica; /* NULL: down. */
-    uint64_t boot;
-    uint64_t log_base; /* Where in the disk's log this process began. */
+    struct merge_replica *replica;     /* NULL: down. */
+    uint64_t boot;                     /* Its lives. */
+    uint64_t told_boot, told_boot_max; /* What its process says of that; a clock may be set back. */
+    uint64_t log_base;                 /* Where in the disk's log this process began. */
     struct disk disk, image;
     uint64_t image_erasures;
     int64_t skew_ms;

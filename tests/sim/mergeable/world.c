@@ -102,22 +102,58 @@ void msim_sync(struct msim *sim, struct node *node)
     release(sim, node);
 }
 
-/* All rows and the clock, of one moment. The log is cut off sometimes only. */
+static uint32_t row_place(const struct disk *disk, const struct merge_key *key)
+{
+    uint32_t at = 0;
+
+    while (at < disk->row_count && merge_key_compare(disk->rows[at].key, key) < 0)
+        at++;
+    return at;
+}
+
+static bool row_is_at(const struct disk *disk, uint32_t at, const struct merge_key *key)
+{
+    return at < disk->row_count && merge_key_compare(disk->rows[at].key, key) == 0;
+}
+
+static void on_gone(void *user, const struct merge_key *key)
+{
+    struct disk *disk = user;
+    uint32_t at = row_place(disk, key);
+
+    if (!row_is_at(disk, at, key))
+        return;
+    merge_key_unref(disk->rows[at].key);
+    buf_deinit(&disk->rows[at].bytes);
+    disk->row_count--;
+    memmove(&disk->rows[at], &disk->rows[at + 1], (disk->row_count - at) * sizeof *disk->rows);
+}
+
+static void on_row(void *user, const struct merge_row *row)
+{
+    struct disk *disk = user;
+    uint32_t at = row_place(disk, row->key);
+
+    if (!row_is_at(disk, at, row->key)) {
+        disk->rows = mem_realloc(disk->rows, (disk->row_count + 1) * sizeof *disk->rows);
+        memmove(&disk->rows[at + 1], &disk->rows[at], (disk->row_count - at) * sizeof *disk->rows);
+        disk->row_count++;
+        disk->rows[at] = (struct disk_row){ .key = merge_key_ref(row->key) };
+    }
+    buf_clear(&disk->rows[at].bytes);
+    merge_record_encode(&row->record, &disk->rows[at].bytes);
+}
+
+/* The clock, and the rows that changed, of one moment. The log is cut off sometimes only. */
 void msim_checkpoint(struct msim *sim, struct node *node, bool cut_log)
 {
     struct disk *disk = &node->disk;
-    const struct merge_store *store = &node->replica->store;
 
     msim_sync(sim, node);
-    rows_deinit(disk);
     buf_clear(&disk->state);
     merge_state_encode(node->replica, &disk->state);
-    disk->row_count = store->count;
-    disk->rows = mem_zalloc((store->count + 1) * sizeof *disk->rows);
-    for (uint32_t i = 0; i < store->count; i++) {
-        disk->rows[i].key = merge_key_ref(store->rows[i].key);
-        merge_record_encode(&store->rows[i].record, &disk->rows[i].bytes);
-    }
+    merge_store_save(&node->replica->store,
+                     &(struct merge_saving){ .gone = on_gone, .row = on_row, .user = disk });
     sim->counts->checkpoints++;
     if (!cut_log && msim_chance(sim, 400)) {
         sim->counts->logs_kept++;
@@ -145,7 +181,7 @@ static struct merge_options options_of(struct msim *sim, const struct node *node
     struct merge_options options = { .shard = 9,
                                      .generation = 3,
                                      .member = node->id,
-                                     .boot = node->boot,
+                                     .boot = node->told_boot,
                                      .random = (node->id * 1000 + node->boot) * 2654435761u | 1,
                                      .index_dots_max = sim->index_max,
                                      .chunk_records_max = 3,
@@ -154,6 +190,21 @@ static struct merge_options options_of(struct msim *sim, const struct node *node
                                      .mac = { .sign = sign } };
 
     return options;
+}
+
+#define BOOTS 100u /* Between those of two lives: no two are equal, set back or raised. */
+
+/* With its disk a member may have lost its time. */
+static void begin_boot(struct msim *sim, struct node *node, bool whole)
+{
+    uint64_t round = node->told_boot_max / BOOTS;
+
+    node->boot++;
+    bool set_back = !whole && round > 1 && (sim->seed + node->boot) % 3 == 0;
+
+    node->told_boot = set_back ? round * BOOTS - 1 - node->boot % (BOOTS / 2) : (round + 1) * BOOTS;
+    if (!set_back)
+        node->told_boot_max = node->told_boot;
 }
 
 struct merge_replica *msim_recover(struct msim *sim, struct node *node)
@@ -177,7 +228,7 @@ struct merge_replica *msim_recover(struct msim *sim, struct node *node)
 void msim_start(struct msim *sim, struct node *node, bool whole)
 {
     CHECK(node->replica == NULL);
-    node->boot++;
+    begin_boot(sim, node, whole);
     node->disk.exists = true;
     node->replica = msim_recover(sim, node);
     node->log_base = node->disk.first + node->disk.log_count;
@@ -282,6 +333,17 @@ void msim_drain(struct msim *sim, struct node *node)
     release(sim, node);
 }
 
+/* Its peers told it of a later process of its member. */
+static void follow_boot(struct msim *sim, struct node *node)
+{
+    uint64_t boot = node->replica->options.boot;
+
+    sim->counts->set_back += boot != node->told_boot;
+    node->told_boot = boot;
+    if (boot > node->told_boot_max)
+        node->told_boot_max = boot;
+}
+
 void msim_deliver(struct msim *sim)
 {
     for (uint32_t i = 0; i < sim->flight_count;) {
@@ -301,6 +363,7 @@ void msim_deliver(struct msim *sim)
 
             PROMISE(sim, e != ERR_CORRUPT && e != ERR_FULL && e != ERR_INVALID,
                     "a message of a peer is refused: %s", err_name(e));
+            follow_boot(sim, node);
             msim_drain(sim, node);
         }
         buf_deinit(&flight.bytes);
