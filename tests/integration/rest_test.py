@@ -393,6 +393,7 @@ class Rest(ClusterTest):
         self.good("ListQuarantined", {"shard": 0})
         self.good("ListFlaggedEdges", {"shard": 0})
         self.good("GetChannel", {"shard": 0, "other_shard": 1})
+        self.assertTrue(self.good("GetShardClock", {"shard": 0})["members"])
         for part in ("REBUILD_PART_COUNTS", "REBUILD_PART_TOTALS"):
             wait_for("the shard to know this version", lambda part=part: self.route("RebuildCounts", {"shard": 0}, {
                 "rebuildId": part.lower(), "part": part})[0] == 200)
