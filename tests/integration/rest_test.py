@@ -218,7 +218,7 @@ class Rest(ClusterTest):
         bodies = {"MoveShard": {"from": "node-1", "to": "node-2"}, "RepairRow": {"reason": "test"},
                   "RebuildCounts": {"rebuildId": "r1", "part": "REBUILD_PART_COUNTS"}}
         named = {name: path for name, (_, path) in self.routes.items() if "{shard}" in path}
-        self.assertEqual(len(named), 9, named)
+        self.assertEqual(len(named), 10, named)
         for name, path in named.items():
             for field in ("shard", "other_shard"):
                 for shard in (count, 65536, 2**32 - 1):
