@@ -24,19 +24,25 @@ static int setup(void **state)
 
 #define DUE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
-static void erase(struct fixture *f, const char *player)
+static void begin_erasure(struct fixture *f, const char *player)
 {
     Holdfast__V1__ErasePlayerRequest request = HOLDFAST__V1__ERASE_PLAYER_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    request.op_id = fixture_op_id(f);
+    request.authority = text_lend("system:admin");
+    assert_non_null(fixture_mutate(f, METHOD_ERASE_PLAYER, &request.base));
+}
+
+static void erase(struct fixture *f, const char *player)
+{
     char target[16];
 
     for (uint32_t i = 0; i < 100; i++) {
         snprintf(target, sizeof target, "t%02u", i);
         assert_non_null(fixture_favorite(f, player, target));
     }
-    request.player_id = text_lend(player);
-    request.op_id = fixture_op_id(f);
-    request.authority = text_lend("system:admin");
-    assert_non_null(fixture_mutate(f, METHOD_ERASE_PLAYER, &request.base));
+    begin_erasure(f, player);
 }
 
 /* What is found due at the next tick, which is committed; 0: nothing. */
@@ -112,12 +118,52 @@ static void only_timers_of_players_are_due_at_once(void **state)
     buf_deinit(&body);
 }
 
+static void spoil(struct fixture *f, const char *player)
+{
+    struct state *rows = applier_state(f->applier);
+    static const uint8_t bytes[] = { 0xff };
+    struct row_key key;
+
+    row_key_player(&key, slice_from_text(arena_printf(&f->arena, "player:%s", player)));
+    state_begin(rows);
+    state_put(rows, row_key_slice(&key), (struct slice){ bytes, sizeof bytes });
+    state_commit(rows);
+}
+
+/* Nothing can be done about it, and it stands behind more erasures than a page of timers. */
+static void a_timer_of_an_unreadable_player_is_tried_once(void **state)
+{
+    struct fixture *f = *state;
+    char player[16];
+
+    assert_non_null(fixture_start(f, "cat", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                                  fixture_op_id(f)));
+    f->now_ms += 14000;
+    for (uint32_t i = 0; i < 300; i++) {
+        snprintf(player, sizeof player, "p%03u", i);
+        assert_non_null(fixture_favorite(f, player, "t"));
+        begin_erasure(f, player);
+        arena_reset(&f->arena);
+    }
+    spoil(f, "cat");
+    f->now_ms = FIXTURE_START_MS + 15000;
+    uint32_t tried = 0, others = 0;
+    for (uint32_t i = 0; i < 8; i++) {
+        uint32_t method = tick(f);
+        tried += method == METHOD_SESSION_DUE;
+        others += method == METHOD_ERASURE_DUE;
+    }
+    assert_int_equal(tried, 1);
+    assert_int_equal(others, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         DUE_TEST(upkeep_does_not_wait_for_erasures),
         DUE_TEST(a_session_does_not_wait_for_erasures),
         DUE_TEST(only_timers_of_players_are_due_at_once),
+        DUE_TEST(a_timer_of_an_unreadable_player_is_tried_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,12 +59,11 @@ static void put_prefix(json_t *object, struct slice prefix)
     buf_deinit(&end);
 }
 
-/* From the next key that there may be. */
+/* From the next key that there may be; etcd told this one, however long it is. */
 static void put_after(json_t *object, struct slice key)
 {
     struct buf next = { 0 };
 
-    CHECK(key.size <= ETCD_KEY_MAX);
     buf_append(&next, key.data, key.size);
     buf_put_u8(&next, 0);
     put(object, "key", in_base64(buf_slice(&next)));

@@ -71,6 +71,19 @@ static void prefix_ends_behind_its_last_key(void **state)
     assert_built(&json, "{\"key\":\"AA==\",\"range_end\":\"AA==\"}");
 }
 
+/* Somebody else's, whom we allow no such key. */
+static void a_page_may_begin_behind_a_key_of_any_length(void **state)
+{
+    static uint8_t long_key[ETCD_KEY_MAX + 1000];
+    struct etcd_range range = { .key = SLICE_LITERAL("a"), .after = { long_key, sizeof long_key } };
+    struct buf json = { 0 };
+    (void)state;
+
+    etcd_build_range(&range, &json);
+    assert_true(json.size > sizeof long_key * 4 / 3);
+    buf_deinit(&json);
+}
+
 static void watch_and_lease_bodies(void **state)
 {
     struct buf json = { 0 };
@@ -91,6 +104,7 @@ int main(void)
         cmocka_unit_test(transaction_prints_compares_and_branches),
         cmocka_unit_test(nested_transaction_is_an_operation),
         cmocka_unit_test(prefix_ends_behind_its_last_key),
+        cmocka_unit_test(a_page_may_begin_behind_a_key_of_any_length),
         cmocka_unit_test(watch_and_lease_bodies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

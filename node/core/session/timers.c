@@ -84,7 +84,8 @@ struct forgetting {
     struct apply_context *context;
     struct slice entity;
     const struct timer_row *like;
-    uint32_t count;
+    uint32_t seen, count;
+    struct slice last; /* Of a full page, behind which more may be due; empty: none is. */
     struct slice keys[TIMERS_LOOKED_AT_MAX];
 };
 
@@ -93,10 +94,14 @@ static bool collect(void *context, struct slice key, struct slice value)
     struct forgetting *f = context;
     struct timer_row timer;
 
+    if (++f->seen == TIMERS_LOOKED_AT_MAX)
+        f->last = arena_copy(f->context->arena, key);
     if (timer_row_decode(key, value, &timer) != ERR_OK)
         return true;
-    if (timer.due_ms > f->context->owner_ms)
+    if (timer.due_ms > f->context->owner_ms) {
+        f->last = (struct slice){ 0 };
         return false;
+    }
     bool alike = f->like == NULL || (timer.reservation_seq == f->like->reservation_seq &&
                                      timer.fence == f->like->fence);
     if (alike && slice_equal(timer.entity, f->entity))
@@ -110,12 +115,19 @@ uint32_t timers_forget(struct apply_context *context, struct slice entity,
     struct state_range range = { .prefix = SLICE_LITERAL("t"), .limit = TIMERS_LOOKED_AT_MAX };
     struct forgetting f = { .context = context, .entity = entity, .like = like };
     struct need unused = { 0 };
+    uint32_t forgotten = 0;
 
-    (void)!state_range_visit(context->state, &range, &unused, collect, &f);
+    do {
+        f.seen = f.count = 0;
+        f.last = (struct slice){ 0 };
+        (void)!state_range_visit(context->state, &range, &unused, collect, &f);
+        for (uint32_t i = 0; i < f.count; i++)
+            state_delete(context->state, f.keys[i]);
+        forgotten += f.count;
+        range.after = f.last;
+    } while (f.last.size > 0 && context->version >= FORGET_ALL_APPLY_VERSION);
     need_deinit(&unused);
-    for (uint32_t i = 0; i < f.count; i++)
-        state_delete(context->state, f.keys[i]);
-    return f.count;
+    return forgotten;
 }
 
 /* One page of all timers there are. */

@@ -26,6 +26,9 @@ struct timers_look {
 bool timers_first(struct state *state, struct timers_look *looked, uint64_t unix_ms,
                   struct damage *damage, struct timer_row *ret_timer);
 
+/* From it on timers_forget looks at all that are due; before, at the first 256. */
+#define FORGET_ALL_APPLY_VERSION 10u
+
 /*
  * Deletes timers of an entity that are due although nothing can be done about them: else the owner
  * would try for ever. `like`: only those of the same reservation, or of the same fence; NULL: all,

@@ -126,6 +126,9 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
     write_begin(shard, event, out);
 }
 
+/* Then the tick chooses again: upkeep and erasures get their turn. */
+#define DUE_CHAIN_MAX 64u
+
 /* What applier_due has put into `scratch`. */
 static void propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
@@ -139,6 +142,7 @@ void shard_propose_due(struct shard *shard, const struct shard_event *event, str
 {
     if (!shard_serves(shard) || shard->due_index != 0 || event->unix_ms < shard->due_next_ms)
         return;
+    shard->due_chain = 0;
     buf_clear(&shard->scratch);
     if (applier_due(shard->applier, event->unix_ms, &shard->scratch, &shard->due_next_ms))
         propose_due(shard, event, out);
@@ -148,8 +152,9 @@ void shard_due_applied(struct shard *shard, const struct shard_event *event, str
 {
     shard->due_index = 0;
     shard->due_next_ms = 0;
-    if (!shard_serves(shard))
+    if (!shard_serves(shard) || shard->due_chain == DUE_CHAIN_MAX)
         return;
+    shard->due_chain++;
     buf_clear(&shard->scratch);
     if (applier_due_at_once(shard->applier, event->unix_ms, &shard->scratch))
         propose_due(shard, event, out);

@@ -74,6 +74,7 @@ struct shard {
     uint64_t rounds_index;
     uint64_t rounds_ms, rounds_unix_ms; /* When that round began. */
     uint64_t due_index;                 /* Owner-made entry on its way; 0: none. */
+    uint32_t due_chain;                 /* Of those, proposed at once since the last tick. */
     uint64_t contain_index;             /* Entry that contains a player, on its way; 0: none. */
     uint64_t due_next_ms;               /* unix_ms at which to ask applier_due again. */
     bool served;                        /* As of the last step. */
