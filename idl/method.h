@@ -270,7 +270,9 @@ enum method_trait {
     X(283, BATCH_GET_USERS,       v1,           user,         BatchGetUsers,         batch_get_users,        SCATTER,      PLAY,  BULK,      PLAIN,   281, 200) \
     X(284, CLAIM_NAME,            v1,           user,         ClaimName,             claim_name,             ROUTER,       WRITE, AUTHORITY, PLAIN,   90,  0) \
     X(285, RELEASE_NAME,          v1,           user,         ReleaseName,           release_name,           ROUTER,       WRITE, AUTHORITY, PLAIN,   90,  0) \
-    X(286, FIND_BY_NAME,          v1,           user,         FindByName,            find_by_name,           ROUTER,       PLAY,  ORDINARY,  PLAIN,   10,  0)
+    X(286, FIND_BY_NAME,          v1,           user,         FindByName,            find_by_name,           ROUTER,       PLAY,  ORDINARY,  PLAIN,   10,  0) \
+    X(290, GET_SHARD_CLOCK,       v1,           admin,        GetShardClock,         get_shard_clock,        ROUTER,       OPS,   ORDINARY,  PLAIN,   291, 0) \
+    X(291, GET_NODE_CLOCK,        internal__v1, node,         GetNodeClock,          get_node_clock,         NODE,         NONE,  ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */
 #ifdef HOLDFAST_DEBUG_INJECT
 #define METHOD_TABLE_DEBUG(X) X(119, DEBUG_INJECT, debug__v1, debug, Inject, inject, MUTATION, ADMIN, AUTHORITY, PLAIN, 0, 0)

@@ -37,6 +37,7 @@ static unsigned wanted_at_node(const struct method_info *method)
         "NodeService/GetNodeLoad",        "NodeService/GetPartials",
         "NodeService/GetShardTop",        "NodeService/ListShardEvents",
         "NodeService/ListEventNews",      "NodeService/ListNodeOnline",
+        "NodeService/GetNodeClock",
     };
     static const char *const of_both[] = { "NodeService/GetNodeStatus", "NodeService/ApplyPolicy" };
     static const char *const of_coordinators[] = {

@@ -5,6 +5,7 @@ after it all are equal, with nothing lost that was acknowledged. Then what a str
 
 import pathlib
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -13,7 +14,7 @@ import unittest
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "chaos"))
 
 from client import Client, RpcError, Unanswered, uuid7  # noqa: E402
-from cluster import ClusterTest, wait_for  # noqa: E402
+from cluster import BIN, ClusterTest, wait_for  # noqa: E402
 from network import FRONT, NetworkCluster, enter  # noqa: E402
 
 SHARDS = 8
@@ -207,6 +208,38 @@ class DocumentsTest(ClusterTest):
             written = self.put(entity, "one", "rooms", context=seen["context"])
             found = self.get(entity, "rooms", client=self.cluster.far, context=written["context"])
             self.assertEqual((found["json"], found.get("siblings", [])), ({"v": "one"}, []))
+
+    def clock(self, client, shard):
+        """What each member says, by the state that the router told."""
+        return client.call("AdminService/GetShardClock", {"shard": shard})["members"]
+
+    def test_a_clock_tells_what_members_lack_of_each_other(self):
+        cluster, entity = self.cluster, "player:clock"
+        wait_for("the far router", cluster.second.ready)
+        shard = self.client.call("AdminService/GetSession", {"playerId": "clock"}).get("shard", 0)
+        self.put(entity, "here")
+        self.equal_everywhere()
+        self.assertEqual([each["state"] for each in self.clock(self.client, shard)], ["ok"] * 3)
+        cluster.cut_off("node-3")
+        for number in range(5):
+            self.put(entity, number, key=f"far{number}", client=cluster.far)
+
+        def lacked():
+            told = self.clock(cluster.far, shard)
+            self.assertEqual(sorted(each["state"] for each in told), ["ok", "unreachable", "unreachable"])
+            alone = next(each for each in told if each["state"] == "ok")
+            return [int(each.get("lackedThere", 0)) for each in alone["peers"]] == [5, 5]
+        wait_for("the member that is cut off to tell what the others lack", lacked)
+        shown = subprocess.run([BIN / "holdfast", "clock", str(shard), "--endpoint", cluster.endpoint],
+                               capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(shown.returncode, 1, shown.stderr)  # One does not answer.
+        self.assertIn("unreachable", shown.stdout)
+        cluster.wire.heal()
+        self.equal_everywhere()
+        for each in self.clock(self.client, shard):
+            self.assertEqual([(int(peer.get("lackedHere", 0)), int(peer.get("lackedThere", 0))) for peer in each["peers"]],
+                             [(0, 0), (0, 0)])
+        self.refused("INVALID_ARGUMENT", self.client.call, "AdminService/GetShardClock", {"shard": SHARDS})
 
     # Crashes.
 

@@ -93,6 +93,7 @@ OF_ETCD = {
     "AdminService/ListServers": {},
     "AdminService/ListProcesses": {},
     "AdminService/ListShards": {},
+    "AdminService/GetShardClock": {"shard": 0},
     "AdminService/ListIncidents": {},
     "AdminService/GetLoad": {},
 }

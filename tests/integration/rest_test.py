@@ -218,7 +218,7 @@ class Rest(ClusterTest):
         bodies = {"MoveShard": {"from": "node-1", "to": "node-2"}, "RepairRow": {"reason": "test"},
                   "RebuildCounts": {"rebuildId": "r1", "part": "REBUILD_PART_COUNTS"}}
         named = {name: path for name, (_, path) in self.routes.items() if "{shard}" in path}
-        self.assertEqual(len(named), 9, named)
+        self.assertEqual(len(named), 10, named)
         for name, path in named.items():
             for field in ("shard", "other_shard"):
                 for shard in (count, 65536, 2**32 - 1):
@@ -393,6 +393,7 @@ class Rest(ClusterTest):
         self.good("ListQuarantined", {"shard": 0})
         self.good("ListFlaggedEdges", {"shard": 0})
         self.good("GetChannel", {"shard": 0, "other_shard": 1})
+        self.assertTrue(self.good("GetShardClock", {"shard": 0})["members"])
         for part in ("REBUILD_PART_COUNTS", "REBUILD_PART_TOTALS"):
             wait_for("the shard to know this version", lambda part=part: self.route("RebuildCounts", {"shard": 0}, {
                 "rebuildId": part.lower(), "part": part})[0] == 200)

@@ -167,6 +167,55 @@ uint64_t mclock_top(const struct mclock_actor *actor)
     return actor->base + 1 + (uint64_t)last * WORD_BITS + high;
 }
 
+uint64_t mclock_above(const struct mclock_actor *actor)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < actor->words; i++)
+        count += (uint64_t)__builtin_popcountll(actor->bits[i]);
+    return count;
+}
+
+/* How many dots from `first` to `last` the entry holds. */
+static uint64_t held_between(const struct mclock_actor *entry, uint64_t first, uint64_t last)
+{
+    uint64_t count = 0, top = mclock_top(entry);
+
+    if (entry->base >= first)
+        count = (entry->base < last ? entry->base : last) - first + 1;
+    if (first <= entry->base)
+        first = entry->base + 1;
+    for (uint64_t counter = first; counter <= last && counter <= top; counter++)
+        count += bit_of(entry, counter);
+    return count;
+}
+
+static uint64_t entry_lacks(const struct mclock_actor *entry, const struct mclock_actor *other)
+{
+    uint64_t count = other->base, top = mclock_top(other);
+
+    if (other->base > 0)
+        count -= held_between(entry, 1, other->base);
+    for (uint64_t counter = other->base + 1; counter <= top; counter++)
+        count += bit_of(other, counter) && !entry_holds(entry, counter);
+    return count;
+}
+
+uint64_t mclock_lacks(const struct mclock *clock, const struct mclock *other)
+{
+    static const struct mclock_actor none;
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < other->count; i++) {
+        const struct mclock_actor *entry = entry_of(clock, other->actors[i].actor);
+
+        if (is_forgotten(clock, other->actors[i].actor) || (entry != NULL && entry->closed))
+            continue;
+        count += entry_lacks(entry != NULL ? entry : &none, &other->actors[i]);
+    }
+    return count;
+}
+
 /* Forgets the lowest `count` bits, which the base has passed. */
 static void shift_out(struct mclock_actor *entry, uint64_t count)
 {

@@ -99,6 +99,10 @@ NODISCARD err mclock_join(struct mclock *clock, const struct mclock *other,
                           enum mclock_closings closings);
 /* True if `clock` covers each dot that `other` holds. */
 bool mclock_includes(const struct mclock *clock, const struct mclock *other);
+/* How many dots `other` holds that `clock` does not cover. */
+uint64_t mclock_lacks(const struct mclock *clock, const struct mclock *other);
+/* How many dots it holds of the actor above its base. */
+uint64_t mclock_above(const struct mclock_actor *actor);
 /* True if `other` closed an actor of which `clock` holds a dot that `other` does not: then all
  * records have to be compared before the closing can be taken over. */
 bool mclock_exceeds_closed(const struct mclock *clock, const struct mclock *other);

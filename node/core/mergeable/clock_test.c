@@ -45,18 +45,32 @@ static void close_actor(struct pair *pair, uint32_t actor)
     pair->set.closed[actor] = true;
 }
 
+/* Dots of `b` that `a` does not cover, one by one. */
+static uint64_t lacked(const struct pair *a, const struct pair *b)
+{
+    uint64_t count = 0;
+
+    for (uint32_t actor = 0; actor < ACTORS; actor++) {
+        for (uint64_t counter = 1; counter <= COUNTERS; counter++)
+            count += b->set.dots[actor][counter] && !a->set.dots[actor][counter] &&
+                     !a->set.closed[actor];
+    }
+    return count;
+}
+
 static void check(const struct pair *pair)
 {
     for (uint32_t actor = 0; actor < ACTORS; actor++) {
         const bool *dots = pair->set.dots[actor];
         bool closed = pair->set.closed[actor];
-        uint64_t top = 0, floor = 0;
+        uint64_t top = 0, floor = 0, held = 0;
 
         for (uint64_t counter = 1; counter <= COUNTERS; counter++) {
             struct merge_dot dot = { actor + 1, counter };
             assert_int_equal(mclock_holds(&pair->clock, dot), dots[counter]);
             assert_int_equal(mclock_covers(&pair->clock, dot), dots[counter] || closed);
             top = dots[counter] ? counter : top;
+            held += dots[counter];
             floor += dots[counter] && floor == counter - 1;
         }
         const struct mclock_actor *entry = mclock_find(&pair->clock, actor + 1);
@@ -64,6 +78,7 @@ static void check(const struct pair *pair)
         if (entry == NULL)
             continue;
         assert_int_equal(mclock_top(entry), top);
+        assert_int_equal(entry->base + mclock_above(entry), held);
         assert_true(mclock_floor(&pair->clock, actor + 1) == (closed ? UINT64_MAX : floor));
     }
 }
@@ -109,6 +124,8 @@ static void check_both(const struct pair *a, const struct pair *b)
     assert_int_equal(mclock_includes(&a->clock, &b->clock), includes);
     assert_int_equal(mclock_exceeds_closed(&a->clock, &b->clock), exceeds);
     assert_int_equal(mclock_lacks_closing(&a->clock, &b->clock), lacks);
+    assert_int_equal(mclock_lacks(&a->clock, &b->clock), lacked(a, b));
+    assert_int_equal(mclock_lacks(&b->clock, &a->clock), lacked(b, a));
 }
 
 static void check_coded(const struct pair *pair)

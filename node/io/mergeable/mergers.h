@@ -97,6 +97,9 @@ void mergers_cancel(struct mergers *mergers, uint32_t shard, uint64_t call);
 /* Appends the answer to a ListNodeOnline. False: the request is malformed. */
 bool mergers_list_online(struct mergers *mergers, struct slice request, struct buf *out);
 
+/* Appends the answer to a GetNodeClock. False: the request is malformed. */
+bool mergers_clock(struct mergers *mergers, struct slice request, struct buf *out);
+
 /* In a joint phase of the shard: how many new members may lack documents that a majority of the old
  * ones had; LEAVE waits for them. All, while this owner has no documents and a majority of the old
  * ones has not said that they have none either. 0: it waits for none, since there are no documents,

@@ -520,8 +520,9 @@ struct event_news *service_event_news(struct service *service)
     return service->event_news;
 }
 
-static void list_online(struct service *service, const struct frame *frame,
-                        const struct call_reply *reply)
+/* What the documents' shell tells of itself. */
+static void tell_of_documents(struct service *service, const struct frame *frame,
+                              const struct call_reply *reply)
 {
     if (service->mergers == NULL) {
         refuse_call(service, reply, WIRE_UNAVAILABLE, NULL);
@@ -532,7 +533,9 @@ static void list_online(struct service *service, const struct frame *frame,
     if (open == NULL)
         return;
     buf_clear(&service->scratch);
-    bool told = mergers_list_online(service->mergers, frame->body, &service->scratch);
+    bool told = frame->method == METHOD_GET_NODE_CLOCK
+                    ? mergers_clock(service->mergers, frame->body, &service->scratch)
+                    : mergers_list_online(service->mergers, frame->body, &service->scratch);
     const struct shard_reply answer = { .call = open->id,
                                         .status = told ? REPLY_OK : REPLY_UNKNOWN };
 
@@ -566,8 +569,8 @@ static void on_request(void *user, struct link *link, const struct frame *frame,
             incident_waits_ask(service->event_waits, reply, frame->body);
             break;
         }
-        if (frame->method == METHOD_LIST_NODE_ONLINE) {
-            list_online(service, frame, reply);
+        if (frame->method == METHOD_LIST_NODE_ONLINE || frame->method == METHOD_GET_NODE_CLOCK) {
+            tell_of_documents(service, frame, reply);
             break;
         }
         buf_clear(&service->scratch);
