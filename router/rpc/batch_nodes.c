@@ -5,6 +5,7 @@
 #include "idl/error_code.h"
 #include "idl/error_tell.h"
 #include "router/rpc/batch_nodes.h"
+#include "router/rpc/said_refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
@@ -30,32 +31,12 @@ static void ask_all_alone(const struct batch_node *node, uint32_t from, bool unk
         ask_alone(node, node->places[i], unknown);
 }
 
-/* NULL: the bytes are no refusal. */
-static const Holdfast__Internal__V1__Refusal *decode_refusal(const struct batch *batch,
-                                                             struct slice bytes)
-{
-    struct codec_scope scope = { .arena = batch->request->arena };
-    ProtobufCMessage *message;
-
-    if (proto_decode(&holdfast__internal__v1__refusal__descriptor, bytes, &scope, &message) !=
-        ERR_OK)
-        return NULL;
-    return (const Holdfast__Internal__V1__Refusal *)(const void *)message;
-}
-
-/* Nothing was done, and another member may do it (retry.h). */
-static bool passes_elsewhere(const Holdfast__Internal__V1__Refusal *refusal)
-{
-    return refusal->code == CODE(UNIMPLEMENTED) ||
-           (refusal->code == CODE(UNAVAILABLE) && !refusal->final);
-}
-
 static void take_refusal(const struct batch_node *node, uint32_t place, struct slice bytes)
 {
     struct batch *batch = node->batch;
-    const Holdfast__Internal__V1__Refusal *refusal = decode_refusal(batch, bytes);
+    const Holdfast__Internal__V1__Refusal *refusal = said_refusal(bytes, batch->request->arena);
 
-    if (refusal == NULL || passes_elsewhere(refusal) || refusal->code == CODE(OUTCOME_UNKNOWN)) {
+    if (refusal == NULL || said_refusal_passes(refusal) || refusal->code == CODE(OUTCOME_UNKNOWN)) {
         ask_alone(node, place, refusal == NULL || refusal->code == CODE(OUTCOME_UNKNOWN));
         return;
     }

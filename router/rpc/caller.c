@@ -5,9 +5,9 @@
 #include "idl/error_tell.h"
 #include "idl/method.h"
 #include "router/core/refusal.h"
+#include "router/rpc/said_refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
-#include "runtime/codec/proto_codec.h"
 
 struct caller {
     struct loop *loop;
@@ -219,19 +219,6 @@ static void timer_fired(void *user)
         drive_and_end(call, &(struct retry_event){ .type = RETRY_EVENT_WAKE });
 }
 
-/* NULL when the body is no refusal. */
-static const Holdfast__Internal__V1__Refusal *decode_refusal(struct caller *caller,
-                                                             struct slice body)
-{
-    struct codec_scope scope = { .arena = &caller->arena };
-    ProtobufCMessage *message;
-
-    if (proto_decode(&holdfast__internal__v1__refusal__descriptor, body, &scope, &message) !=
-        ERR_OK)
-        return NULL;
-    return (const Holdfast__Internal__V1__Refusal *)(const void *)message;
-}
-
 static void take_refusal(struct caller_call *call, const struct frame *response)
 {
     struct caller *caller = call->caller;
@@ -240,7 +227,7 @@ static void take_refusal(struct caller_call *call, const struct frame *response)
     struct retry_action action;
 
     arena_reset(&caller->arena);
-    refusal = decode_refusal(caller, response->body);
+    refusal = said_refusal(response->body, &caller->arena);
     if (refusal != NULL) {
         event.refusal_code = refusal->code;
         event.refusal_final = refusal->final;

@@ -6,6 +6,7 @@
 #include "router/core/refusal.h"
 #include "router/rpc/node_port.h"
 #include "router/rpc/router_state.h"
+#include "router/rpc/said_refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
@@ -37,16 +38,13 @@ static void fail_unknown_outcome(struct question *question)
 static void fail_refused(struct question *question, struct slice body)
 {
     struct request *request = question->request;
-    struct codec_scope scope = { .arena = request->arena };
-    ProtobufCMessage *message = NULL;
+    const Holdfast__Internal__V1__Refusal *refusal = said_refusal(body, request->arena);
 
-    if (proto_decode(&holdfast__internal__v1__refusal__descriptor, body, &scope, &message) !=
-        ERR_OK) {
+    if (refusal == NULL) {
         fail_unknown_outcome(question);
         return;
     }
-    const Holdfast__V1__ErrorDetail detail =
-        error_tell((const Holdfast__Internal__V1__Refusal *)(const void *)message, request->arena);
+    const Holdfast__V1__ErrorDetail detail = error_tell(refusal, request->arena);
 
     request_fail(request, &detail);
 }

@@ -3,11 +3,13 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/presence.pb-c.h"
 #include "idl/error_code.h"
+#include "idl/error_tell.h"
 #include "router/core/online_merge.h"
 #include "router/core/refusal.h"
 #include "router/rpc/caller.h"
 #include "router/rpc/handlers.h"
 #include "router/rpc/list_page.h"
+#include "router/rpc/said_refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
 #include "runtime/codec/proto_codec.h"
@@ -40,7 +42,7 @@ struct online_list {
     struct online_cursor turn; /* There. */
     uint32_t round, open, call_count;
     struct online_call *calls; /* Of this round. */
-    bool unheld;               /* The router has no room for more answers. */
+    bool failed;               /* By `detail`: no room for answers, or a node refused. */
     Holdfast__V1__ErrorDetail detail;
 };
 
@@ -110,7 +112,7 @@ static void finish(struct online_list *list)
 {
     struct online_cursor next;
 
-    if (list->unheld) {
+    if (list->failed) {
         request_fail(list->request, &list->detail);
         return;
     }
@@ -141,10 +143,10 @@ static void take(const struct online_call *call, struct slice body)
     struct codec_scope scope = { .arena = list->request->arena };
     ProtobufCMessage *message;
 
-    if (list->unheld)
+    if (list->failed)
         return;
     if (!request_hold(list->request, body.size, &list->detail)) {
-        list->unheld = true;
+        list->failed = true;
         return;
     }
     if (proto_decode(&holdfast__internal__v1__list_node_online_response__descriptor, body, &scope,
@@ -162,13 +164,24 @@ static void take(const struct online_call *call, struct slice body)
     }
 }
 
+/* A node that is asked too much refuses; others would be asked too much for it. */
+static void take_refusal(struct online_list *list, struct slice body)
+{
+    const Holdfast__Internal__V1__Refusal *refusal = said_refusal(body, list->request->arena);
+
+    if (refusal == NULL || said_refusal_passes(refusal) || list->failed)
+        return;
+    list->detail = error_tell(refusal, list->request->arena);
+    list->failed = true;
+}
+
 static void go_on(struct online_list *list)
 {
     bool whole = true;
 
     for (uint32_t shard = 0; shard < list->shard_count; shard++)
         whole &= list->told[shard];
-    if (whole || list->unheld || ++list->round == ROUNDS_MAX ||
+    if (whole || list->failed || ++list->round == ROUNDS_MAX ||
         loop_now_ms(list->request->router->options.loop) >= list->request->answer_by_ms)
         finish(list);
     else
@@ -183,6 +196,8 @@ static void answered(void *user, err result, const struct frame *response)
     call->call = 0;
     if (result == ERR_OK && response->status == WIRE_OK)
         take(call, response->body);
+    else if (result == ERR_OK && response->status == WIRE_REFUSED)
+        take_refusal(list, response->body);
     CHECK(list->open > 0);
     if (--list->open == 0)
         go_on(list);

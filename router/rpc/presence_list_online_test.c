@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/internal/v1/refusal.pb-c.h"
 #include "holdfast/v1/presence.pb-c.h"
 #include "idl/error_code.h"
 #include "router/rpc/plain_router.h"
@@ -272,6 +273,30 @@ static void for_what_a_node_cannot_tell_another_one_is_asked(void **state)
     assert_false(f->one.stale);
 }
 
+static struct slice refused(struct fixture *f, Holdfast__V1__ErrorCode code)
+{
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+    uint8_t *bytes = arena_alloc(&f->arena, 64);
+
+    refusal.code = code;
+    return (struct slice){ bytes, protobuf_c_message_pack(&refusal.base, bytes) };
+}
+
+/* Its caller has asked too much, or it cannot tell and says so. */
+static void a_refusal_ends_the_list_unless_another_member_may_tell(void **state)
+{
+    struct fixture *f = *state;
+
+    ask(f, 0, "");
+    fake_cluster_answer(&f->plain.fake, 0, WIRE_REFUSED, refused(f, CODE(UNAVAILABLE)));
+    answer(f, 1, &(struct said){ .players = of_second });
+    assert_int_equal(f->plain.fake.call_count, 3);
+    fake_cluster_answer(&f->plain.fake, 2, WIRE_REFUSED, refused(f, CODE(THROTTLED)));
+    assert_int_equal(f->plain.fake.call_count, 3);
+    assert_int_equal(f->one.ask.answers, 1);
+    assert_int_equal(f->one.ask.code, CODE(THROTTLED));
+}
+
 static void what_no_member_tells_is_said_to_be_missing(void **state)
 {
     struct fixture *f = *state;
@@ -346,6 +371,7 @@ int main(void)
         ONLINE_TEST(who_was_set_again_is_asked_for_later_if_no_node_says_it),
         ONLINE_TEST(a_page_ends_where_the_slowest_node_has_looked),
         ONLINE_TEST(for_what_a_node_cannot_tell_another_one_is_asked),
+        ONLINE_TEST(a_refusal_ends_the_list_unless_another_member_may_tell),
         ONLINE_TEST(what_no_member_tells_is_said_to_be_missing),
         ONLINE_TEST(without_any_node_there_is_no_list),
         ONLINE_TEST(answers_that_make_no_sense_are_asked_of_others),

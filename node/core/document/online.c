@@ -164,8 +164,11 @@ static void on_changed(void *user, struct merge_row *row)
         return;
     struct online_player *after = row->record.count > 0 ? player_new(row->key, &row->record) : NULL;
 
-    if (before != NULL && after != NULL)
+    if (before != NULL && after != NULL) {
         after->first = before->first;
+        if (after->at < before->at) /* One of several connections went: no reader is passed by. */
+            after->at = before->at;
+    }
     on_gone(user, row);
     row->followed = after;
     if (after != NULL)

@@ -124,6 +124,16 @@ static void clear(struct fixture *f, int member, const char *player)
     call(f, member, METHOD_CLEAR_PRESENCE, &request.base);
 }
 
+static void drop(struct fixture *f, int member, const char *player, const char *connection)
+{
+    Holdfast__V1__ClearPresenceRequest request = HOLDFAST__V1__CLEAR_PRESENCE_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    request.op_id = op_of(f);
+    request.connection = text_lend(connection);
+    call(f, member, METHOD_CLEAR_PRESENCE, &request.base);
+}
+
 static bool hides(void *user, struct slice entity)
 {
     const struct fixture *f = user;
@@ -272,6 +282,24 @@ static void what_was_set_at_another_member_is_listed_alike(void **state)
     }
 }
 
+/* It was set last behind the reader, and then by what is gone. */
+static void a_connection_that_goes_leaves_its_player_where_it_stood(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, 0, "p1", "game", true);
+    uint64_t begun_ms = f->now_ms;
+
+    set(f, 0, "p1", "web", true);
+    set(f, 0, "p2", "game", true);
+    const page_response *page = ask(f, 0, (struct turn){ .limit = 1 });
+
+    assert_string_equal(names_of(f, page), "p2");
+    drop(f, 0, "p1", "web");
+    page = ask(f, 0, (struct turn){ .upwards = true, .at = begun_ms << 16, .player = "p1" });
+    assert_string_equal(names_of(f, page), "p1"); /* The other one has come since. */
+}
+
 /* A reader of pages of two, between which players are set, come and go. */
 static void no_player_who_stays_is_left_out(void **state)
 {
@@ -373,6 +401,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_set_at_another_member_is_listed_alike, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(no_player_who_stays_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_connection_that_goes_leaves_its_player_where_it_stood,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(players_of_one_moment_are_parted_by_their_names, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_question_looks_at_a_bounded_number_of_rows, setup,
