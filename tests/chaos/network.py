@@ -35,6 +35,7 @@ class Wire:
     """The process of chaos-wire, and the hosts that it joins."""
 
     def __init__(self, names, seed):
+        assert os.environ.get(INSIDE), "hosts are made inside a network of their own: enter() comes first"
         self.hosts = [FRONT, *names]
         for name in names:
             subprocess.run(["ip", "netns", "add", name], check=True)

@@ -10,6 +10,7 @@ import unittest
 from client import RpcError, uuid7
 from cluster import ClusterTest, wait_for
 from documents_test import TwoSides
+from network import enter
 
 CLAIMANTS = 6
 
@@ -214,4 +215,5 @@ class UsersTest(ClusterTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    enter()
+    unittest.main(verbosity=2)
