@@ -19,7 +19,7 @@
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method_errors.h"
-#include "router/rpc/fake_router.h"
+#include "router/rpc/fake/fake_router.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 

@@ -1,5 +1,5 @@
-/* Routers: one call of a game server at a time over router/core's retry, as router/rpc/caller.c
- * drives it. */
+/* Routers: one call of a game server at a time over router/core's retry, as
+ * router/rpc/call/caller.c drives it. */
 #include <string.h>
 
 #include "holdfast/v1/error.pb-c.h"

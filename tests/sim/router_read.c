@@ -1,5 +1,5 @@
 /* Routers read several players as of one moment: router/core's rounds, as
- * router/rpc/transaction_read_players.c drives them. */
+ * router/rpc/players/transaction_read_players.c drives them. */
 #include <string.h>
 
 #include "holdfast/internal/v1/node.pb-c.h"

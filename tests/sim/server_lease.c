@@ -1,4 +1,4 @@
-/* Registrations of game servers, as routers keep them in etcd (router/rpc/servers.h says how). */
+/* Registrations of game servers, as routers keep them in etcd: router/rpc/servers/servers.h. */
 #include <stdio.h>
 #include <string.h>
 
