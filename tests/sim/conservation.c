@@ -73,7 +73,8 @@ static bool has_arrived(struct sum *sum, uint32_t source, uint32_t destination, 
     struct state *state = applier_state(sum->sim->oracle->shards[destination].applier);
     Holdfast__Internal__V1__InboxRow *row = NULL;
 
-    return inbox_find(state, &sum->arena, source, seq, NULL, &row) == STATE_PRESENT &&
+    return inbox_find(state, &sum->arena, (struct channel_ref){ source, seq }, NULL, &row) ==
+               STATE_PRESENT &&
            row->result->decision ==
                HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED;
 }
