@@ -16,8 +16,8 @@
 #include "router/core/retry.h"
 #include "router/core/txn_read.h"
 #include "tests/sim/op.h"
-#include "tests/sim/event_counts.h"
-#include "tests/sim/favorite_counts.h"
+#include "tests/sim/events/event_counts.h"
+#include "tests/sim/favorites/favorite_counts.h"
 #include "tests/sim/switches.h"
 
 #define SIM_CLUSTER     "sim"
