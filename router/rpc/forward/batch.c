@@ -11,8 +11,7 @@ static void batch_cancel(struct request *request)
         if (batch->parts[i].open)
             caller_cancel(&batch->parts[i].call);
     }
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN,
-                      "the caller has gone");
+    request_fail_gone(request);
 }
 
 void batch_handle(struct request *request)

@@ -279,6 +279,16 @@ static void read_many(struct fixture *f, uint32_t count)
     dispatch(f, METHOD_BATCH_GET_PROFILE, &batch.base);
 }
 
+static void a_batch_of_reads_that_is_given_up_has_no_outcome(void **state)
+{
+    struct fixture *f = *state;
+
+    read_many(f, 2);
+    router_cancel(&f->plain.router, &f->request);
+    assert_int_equal(f->answers, 1);
+    assert_int_equal(f->code, CODE(CANCELED));
+}
+
 static void an_element_without_room_in_the_budget_is_throttled_and_all_is_given_back(void **state)
 {
     struct fixture *f = *state;
@@ -410,6 +420,7 @@ int main(void)
         TEST(a_batch_shares_its_fields_with_its_elements),
         TEST(a_batch_with_one_operation_twice_is_refused_as_a_whole),
         TEST(answers_beyond_the_limit_of_a_batch_are_told_apart_and_none_is_cut),
+        TEST(a_batch_of_reads_that_is_given_up_has_no_outcome),
         TEST(an_element_without_room_in_the_budget_is_throttled_and_all_is_given_back),
         TEST(a_batch_of_reads_asks_for_no_more_than_its_answer_has_room_for),
         TEST(an_empty_batch_is_answered_at_once),

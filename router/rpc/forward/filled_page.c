@@ -137,8 +137,7 @@ static void filling_cancel(struct request *request)
 
     forward_count(request, filling->call);
     caller_cancel(filling->call);
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNAVAILABLE,
-                      "the caller has gone");
+    request_fail_gone(request);
 }
 
 static void ask(struct filling *filling)

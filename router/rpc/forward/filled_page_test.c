@@ -163,6 +163,7 @@ static void a_caller_that_leaves_ends_it(void **state)
     router_cancel(&f->plain.router, &f->ask.request);
     assert_true(f->plain.fake.calls[1].cancelled);
     assert_int_equal(f->ask.answers, 1);
+    assert_int_equal(f->ask.code, CODE(CANCELED));
     assert_int_equal(router_in_flight(&f->plain.router), 0);
 }
 

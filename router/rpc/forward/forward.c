@@ -146,9 +146,25 @@ static void reply_started(struct request *request, struct slice answer)
                           "the node's answer cannot be read");
 }
 
+static void reply(struct request *request, struct slice answer)
+{
+    if (request->method->id == METHOD_START_SESSION)
+        reply_started(request, answer);
+    else if (method_answer(request->method) != request->method->response)
+        reply_told(request, answer);
+    else
+        request_reply_encoded(request, answer);
+}
+
+struct forward_call {
+    struct caller_call call;
+    forward_tell_fn *tell;
+};
+
 static void forward_done(struct caller_call *call, const struct caller_result *result)
 {
     struct request *request = call->user;
+    const struct forward_call *forward = request->state;
     Holdfast__V1__ErrorDetail detail;
 
     forward_count(request, call);
@@ -156,45 +172,49 @@ static void forward_done(struct caller_call *call, const struct caller_result *r
         request_fail(request, result->detail);
     else if (!request_hold(request, result->body.size, &detail))
         request_fail(request, &detail);
-    else if (request->method->id == METHOD_START_SESSION)
-        reply_started(request, result->body);
-    else if (method_answer(request->method) != request->method->response)
-        reply_told(request, result->body);
     else
-        request_reply_encoded(request, result->body);
+        forward->tell(request, result->body);
 }
 
-/* The caller has gone: tell the node; the outcome stays unknown to the caller. */
+/* The caller has gone: tell the node. */
 static void forward_cancel(struct request *request)
 {
-    struct caller_call *call = request->state;
+    struct forward_call *forward = request->state;
 
-    forward_count(request, call);
-    caller_cancel(call);
-    request_fail_text(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN,
-                      "the caller has gone");
+    forward_count(request, &forward->call);
+    caller_cancel(&forward->call);
+    request_fail_gone(request);
 }
 
-static void forward_start(struct request *request, struct caller_call *call)
+static void forward_start(struct request *request, struct forward_call *forward)
 {
+    struct caller_call *call = &forward->call;
+
     call->done = forward_done;
     call->user = request;
     call->at_once = true;
-    request->state = call;
+    request->state = forward;
     request->cancel = forward_cancel;
     caller_start(request->router->options.caller, call);
 }
 
-void forward_as(struct request *request, const struct method_info *method)
+void forward_as_told(struct request *request, const struct method_info *method,
+                     forward_tell_fn *tell)
 {
     const struct forward_message message = { method, request->message, request->encoded, false };
-    struct caller_call *call = arena_alloc(request->arena, sizeof *call);
+    struct forward_call *forward = arena_alloc(request->arena, sizeof *forward);
     Holdfast__V1__ErrorDetail detail;
 
-    if (forward_prepare(request, &message, call, &detail) == ERR_OK)
-        forward_start(request, call);
+    forward->tell = tell;
+    if (forward_prepare(request, &message, &forward->call, &detail) == ERR_OK)
+        forward_start(request, forward);
     else
         request_fail(request, &detail);
+}
+
+void forward_as(struct request *request, const struct method_info *method)
+{
+    forward_as_told(request, method, reply);
 }
 
 void forward_handle(struct request *request)
@@ -228,7 +248,7 @@ static uint32_t shard_named(const struct request *request, uint32_t shard_count)
 
 void forward_shard_handle(struct request *request)
 {
-    struct caller_call *call = arena_alloc(request->arena, sizeof *call);
+    struct forward_call *forward = arena_alloc(request->arena, sizeof *forward);
     uint32_t shard_count = shard_map_shard_count(request->router->options.map);
     struct forward_message message = { .message = request->message, .encoded = request->encoded };
 
@@ -244,7 +264,8 @@ void forward_shard_handle(struct request *request)
         request_fail(request, &detail);
         return;
     }
-    *call = (struct caller_call){
+    forward->tell = reply;
+    forward->call = (struct caller_call){
         .method = (uint16_t)request->method->id,
         .priority = (uint8_t)request->priority,
         .asker = request_asker(request),
@@ -253,6 +274,6 @@ void forward_shard_handle(struct request *request)
         .trace = request->trace.trace_id,
         .started_ns = request->started_ns,
     };
-    encode(request, &message, call);
-    forward_start(request, call);
+    encode(request, &message, &forward->call);
+    forward_start(request, forward);
 }

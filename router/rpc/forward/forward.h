@@ -29,6 +29,10 @@ NODISCARD err forward_prepare(struct request *request, const struct forward_mess
 /* The request's message, which is of that method, to the owner of its entity's shard; ends the
  * request. */
 void forward_as(struct request *request, const struct method_info *method);
+/* The same; the answer is for `tell`, which ends the request. */
+typedef void forward_tell_fn(struct request *request, struct slice answer);
+void forward_as_told(struct request *request, const struct method_info *method,
+                     forward_tell_fn *tell);
 
 /* From `done`, or before caller_cancel: what the request's slow line tells of that call. */
 void forward_count(struct request *request, const struct caller_call *call);

@@ -239,3 +239,11 @@ void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, co
     detail.message = text_lend(message); /* Read only. */
     request_fail(request, &detail);
 }
+
+void request_fail_gone(struct request *request)
+{
+    request_fail_text(request,
+                      writes(request) ? HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN
+                                      : HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CANCELED,
+                      "the caller has gone");
+}

@@ -131,6 +131,9 @@ void request_give_places(struct request *request, uint32_t weight);
 uint16_t request_asker(const struct request *request);
 /* For streams, now and then. */
 bool request_is_welcome(const struct request *request);
+/* The caller has gone before nodes answered: what writes there has an unknown outcome, a read none.
+ */
+void request_fail_gone(struct request *request);
 /* The same as request_fail with a code and a static sentence. */
 void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, const char *message);
 
