@@ -35,7 +35,8 @@ class TwoSides(NetworkCluster):
         return [self.second, *super().processes()]
 
     def cut_off(self, node):
-        """`node` and the second router on one side; etcd and the coordinators on both."""
+        """`node` and the second router on one side; etcd and the coordinators on both. All members are equal before."""
+        self.wait_documents_equal()
         others = [each.name for each in self.nodes if each.name != node]
         for here, there in (([node], [*others, FRONT]), ([*others, FRONT], [node]),  # Callers are at the front.
                             (["router-2"], others), (others, ["router-2"])):
@@ -139,14 +140,6 @@ class DocumentsTest(ClusterTest):
 
     # Both sides of a cut.
 
-    def equal_everywhere(self):
-        """Once each node says so, by its metrics."""
-        def equal(node):
-            metrics = node.metrics()
-            return metrics.get("holdfast_node_documents_apart_seconds") == 0 and \
-                metrics.get("holdfast_node_documents_syncing") == 0
-        wait_for("all members to be equal", lambda: all(equal(node) for node in self.cluster.nodes))
-
     def seen_by(self, client):
         """All documents of the entities, as this router tells them."""
         return {(entity, name): (self.values(entity, client) if name == "rooms" else
@@ -159,7 +152,6 @@ class DocumentsTest(ClusterTest):
         for entity in ENTITIES:
             self.put(entity, "before", "rooms")
             self.put(entity, {"base": 0}, "settings")
-        self.equal_everywhere()
         cluster.cut_off("node-3")
         counted = {"near": 0, "far": 0}
 
@@ -190,7 +182,7 @@ class DocumentsTest(ClusterTest):
                 "entity": ENTITIES[0], "opId": uuid7(), "collection": "safe", "key": "k", "json": 1}, 5000)
         self.assertEqual(caught.exception.code, "UNAVAILABLE")
         cluster.wire.heal()
-        self.equal_everywhere()
+        self.cluster.wait_documents_equal()
         told = self.seen_by(near)
         self.assertEqual(told, self.seen_by(far))
         for number, entity in enumerate(ENTITIES):
@@ -218,7 +210,7 @@ class DocumentsTest(ClusterTest):
         wait_for("the far router", cluster.second.ready)
         shard = self.client.call("AdminService/GetSession", {"playerId": "clock"}).get("shard", 0)
         self.put(entity, "here")
-        self.equal_everywhere()
+        self.cluster.wait_documents_equal()
         self.assertEqual([each["state"] for each in self.clock(self.client, shard)], ["ok"] * 3)
         cluster.cut_off("node-3")
         for number in range(5):
@@ -235,7 +227,7 @@ class DocumentsTest(ClusterTest):
         self.assertEqual(shown.returncode, 1, shown.stderr)  # One does not answer.
         self.assertIn("unreachable", shown.stdout)
         cluster.wire.heal()
-        self.equal_everywhere()
+        self.cluster.wait_documents_equal()
         for each in self.clock(self.client, shard):
             self.assertEqual([(int(peer.get("lackedHere", 0)), int(peer.get("lackedThere", 0))) for peer in each["peers"]],
                              [(0, 0), (0, 0)])
@@ -253,7 +245,7 @@ class DocumentsTest(ClusterTest):
                     node.kill()
                 for node in self.cluster.nodes:
                     node.start()
-        self.equal_everywhere()  # Until then a member may not know what another one acknowledged.
+        self.cluster.wait_documents_equal()  # Until then a member may not know what another one acknowledged.
         for (entity, key), number in written.items():
             self.assertEqual(self.get(entity, key=key)["json"], number)
 
