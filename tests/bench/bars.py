@@ -73,6 +73,10 @@ BARS = [
           ("... counts of hot targets from the router's memory", "all", "hits", ">=", 0.9),
           ("... age of the 24 h top list, p99 ms", "all", "top_ms", "<=", 2000),
           ("... calls that failed", "all", "errors", "<=", 0))),
+    Bar("documents", "UpdateDocument at ONE/s, 64 connections, to Redis's HSET", "holdfast.documents.update.64", RATE, ">=",
+        1.2, "redis.hset.64"),
+    Bar("documents", "GetDocument of 1 KiB at any member/s, 64 connections, to strict reads", "holdfast.documents.get.64",
+        RATE, ">=", 1.3, "holdfast.documents.strict.64"),
     Bar("presence", "BatchSetPresence of 100 players, calls/s", "holdfast.presence.set", RATE, ">=", 200),
     Bar("presence", "BatchGetPresence of 200 players, calls/s", "holdfast.presence.get", RATE, ">=", 300),
     *(Bar("pages", f"{text}, {warmth}, p99 ms", f"holdfast.pages.{what}.{warmth}", "p99_ms", "<=", 5)

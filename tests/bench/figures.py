@@ -3,6 +3,7 @@
 import os
 import time
 
+from documents import measure_documents
 from favorites import STATUS_IDS, TOP, Favorites
 from presence import Presence
 from levels import measure_levels
@@ -300,7 +301,8 @@ def measure_hour(bench):
 # In this order; those of LONG only when asked for.
 GROUPS = {"start": measure_start, "grant": measure_grant, "batch": measure_batch,
           "read": measure_read, "session": measure_session, "transfer": measure_transfer,
-          "favorites": measure_favorites, "levels": measure_levels, "presence": measure_presence, "pages": measure_pages, "overload": measure_overload,
+          "favorites": measure_favorites, "levels": measure_levels, "documents": measure_documents,
+          "presence": measure_presence, "pages": measure_pages, "overload": measure_overload,
           "restart": measure_restart, "audit": measure_audit}
 LONG = {"scale": measure_scale, "hour": measure_hour}
 

@@ -32,6 +32,7 @@ class Holdfast:
         self.made = self.transferred = 0  # Items of players "t0", "t1", ..
         self.long_ledger = {}             # See pages.py.
         self.favorites = {}               # See favorites.py.
+        self.documents = False            # See documents.py.
         self.edges = 0                    # Acknowledged, of players "p0", "p1", ..
 
     # Starting and stopping.
