@@ -3,44 +3,18 @@ Documents over real processes, each on a network of its own: both sides of a cut
 after it all are equal, with nothing lost that was acknowledged. Then what a stranger may send.
 """
 
-import pathlib
 import random
 import subprocess
-import sys
 import threading
 import time
 import unittest
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "chaos"))
+from client import RpcError, Unanswered, uuid7
+from cluster import BIN, ClusterTest, wait_for
+from two_sides import SHARDS, TwoSides, enter
 
-from client import Client, RpcError, Unanswered, uuid7  # noqa: E402
-from cluster import BIN, ClusterTest, wait_for  # noqa: E402
-from network import FRONT, NetworkCluster, enter  # noqa: E402
-
-SHARDS = 8
 ENTITIES = [f"guild:{number}" for number in range(24)]
 POLICIES = {"prefs": "last_write", "settings": "merge", "tags": "set", "rooms": "vector", "stats": "counter"}
-
-
-class TwoSides(NetworkCluster):
-    """With a router on each side of a cut."""
-
-    def __init__(self):
-        super().__init__(seed=1, hosts=["router-2"], shards=SHARDS)
-        listen = self.address("router-2")
-        self.second = self.plan("router", "router-2", {"listen": listen, "access": "open", "player-rate": 0})
-        self.far = Client(f"http://{listen}")
-
-    def processes(self):
-        return [self.second, *super().processes()]
-
-    def cut_off(self, node):
-        """`node` and the second router on one side; etcd and the coordinators on both. All members are equal before."""
-        self.wait_documents_equal()
-        others = [each.name for each in self.nodes if each.name != node]
-        for here, there in (([node], [*others, FRONT]), ([*others, FRONT], [node]),  # Callers are at the front.
-                            (["router-2"], others), (others, ["router-2"])):
-            self.wire.cut(here, there)
 
 
 class DocumentsTest(ClusterTest):

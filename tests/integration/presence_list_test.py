@@ -10,8 +10,7 @@ import unittest
 
 from client import Heartbeat, uuid7
 from cluster import ClusterTest, wait_for
-from documents_test import TwoSides
-from network import enter
+from two_sides import TwoSides, enter
 
 TTL_MS = 5000
 MANY = 2000

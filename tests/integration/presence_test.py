@@ -9,8 +9,7 @@ import unittest
 
 from client import Heartbeat, RpcError, uuid7
 from cluster import ClusterTest, wait_for
-from documents_test import TwoSides
-from network import enter
+from two_sides import TwoSides, enter
 
 TTL_MS = 5000
 # A lease ends at most its TTL and one renewal of etcd's after the last sign of life; then the coordinator settles.

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "node/core/codec/json_canon.h"
 #include "node/core/document/value.h"
@@ -97,19 +96,20 @@ static err leaf_at(uint32_t names, uint32_t depth)
     struct arena arena = { 0 };
     struct value_edits *edits = arena_zalloc(&arena, sizeof *edits);
     json_t *value = json_integer(1);
-    char path[2 * 127] = "a";
+    struct buf path = { 0 };
 
     edits->arena = &arena;
-    for (uint32_t i = 1; i < names; i++)
-        strcat(path, "/a");
+    for (uint32_t i = 0; i < names; i++)
+        buf_printf(&path, i == 0 ? "a" : "/a");
     for (uint32_t i = 0; i < depth; i++) {
         json_t *outer = json_array();
         json_array_append_new(outer, value);
         value = outer;
     }
-    err e = value_leaves(edits, slice_from_text(path), value, false);
+    err e = value_leaves(edits, buf_slice(&path), value, false);
 
     json_decref(value);
+    buf_deinit(&path);
     arena_deinit(&arena);
     return e;
 }
