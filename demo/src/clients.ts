@@ -5,21 +5,25 @@ import { type Client, Code, ConnectError, type Transport, createClient } from "@
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { AdminService } from "../gen/holdfast/v1/admin_pb.js";
 import { DefinitionService } from "../gen/holdfast/v1/definition_pb.js";
+import { DocumentService } from "../gen/holdfast/v1/document_pb.js";
 import {
   Action, ErrorCode, type ErrorDetail, ErrorDetailSchema, Outcome,
 } from "../gen/holdfast/v1/error_pb.js";
 import { FavoritesService } from "../gen/holdfast/v1/favorites_pb.js";
 import { LedgerService } from "../gen/holdfast/v1/ledger_pb.js";
 import { OperationService } from "../gen/holdfast/v1/operation_service_pb.js";
+import { PresenceService } from "../gen/holdfast/v1/presence_pb.js";
 import { ProfileService } from "../gen/holdfast/v1/profile_pb.js";
 import { SessionService } from "../gen/holdfast/v1/session_pb.js";
 
 export interface Clients {
   admin: Client<typeof AdminService>;
   definition: Client<typeof DefinitionService>;
+  document: Client<typeof DocumentService>;
   favorites: Client<typeof FavoritesService>;
   ledger: Client<typeof LedgerService>;
   operation: Client<typeof OperationService>;
+  presence: Client<typeof PresenceService>;
   profile: Client<typeof ProfileService>;
   session: Client<typeof SessionService>;
 }
@@ -42,9 +46,11 @@ export function connect(protocol: Protocol, baseUrl: string): Clients {
   return {
     admin: createClient(AdminService, transport),
     definition: createClient(DefinitionService, transport),
+    document: createClient(DocumentService, transport),
     favorites: createClient(FavoritesService, transport),
     ledger: createClient(LedgerService, transport),
     operation: createClient(OperationService, transport),
+    presence: createClient(PresenceService, transport),
     profile: createClient(ProfileService, transport),
     session: createClient(SessionService, transport),
   };

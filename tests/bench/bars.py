@@ -64,6 +64,19 @@ BARS = [
     Bar("favorites", "counts that the router remembers/s", "holdfast.favorites.count", RATE, ">=", 45000),
     Bar("favorites", "top lists of 100 that the router remembers/s", "holdfast.favorites.top", RATE, ">=", 45000),
     Bar("favorites", "counts gathered when asked, 1 connection, p99 ms", "holdfast.favorites.fresh", "p99_ms", "<=", 20),
+    *(Bar("levels", text + when, f"holdfast.levels.{name}{part}", field, sense, limit)
+      for name, when in (("", ""), ("killed.", "; once a killed node's shards serve again"))
+      for text, part, field, sense, limit in (
+          ("at 80 % of the mixed peak: favourites, p99.9 ms", "write", "p999_ms", "<=", 120),
+          ("... BatchGetStatus of 50, p99 ms", "check", "p99_ms", "<=", 60),
+          ("... first pages, p99 ms", "page", "p99_ms", "<=", 100),
+          ("... counts of hot targets from the router's memory", "all", "hits", ">=", 0.9),
+          ("... age of the 24 h top list, p99 ms", "all", "top_ms", "<=", 2000),
+          ("... calls that failed", "all", "errors", "<=", 0))),
+    Bar("documents", "UpdateDocument at ONE/s, 64 connections, to Redis's HSET", "holdfast.documents.update.64", RATE, ">=",
+        1.2, "redis.hset.64"),
+    Bar("documents", "GetDocument of 1 KiB at any member/s, 64 connections, to strict reads", "holdfast.documents.get.64",
+        RATE, ">=", 1.3, "holdfast.documents.strict.64"),
     Bar("presence", "BatchSetPresence of 100 players, calls/s", "holdfast.presence.set", RATE, ">=", 200),
     Bar("presence", "BatchGetPresence of 200 players, calls/s", "holdfast.presence.get", RATE, ">=", 300),
     *(Bar("pages", f"{text}, {warmth}, p99 ms", f"holdfast.pages.{what}.{warmth}", "p99_ms", "<=", 5)

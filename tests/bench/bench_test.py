@@ -16,6 +16,8 @@ FIGURES = {
     "holdfast.favorite.64", "redis.favorite.64", "holdfast.favorite.hot.64", "holdfast.batchfavorite.16",
     "redis.favorite.pipelined.64", "holdfast.favorites.status", "holdfast.favorites.page",
     "holdfast.favorites.count", "holdfast.favorites.top", "holdfast.favorites.fresh",
+    "holdfast.levels.write", "holdfast.levels.all", "holdfast.levels.killed.check", "holdfast.levels.killed.all",
+    "holdfast.documents.update.64", "redis.hset.64", "holdfast.documents.get.64", "holdfast.documents.strict.64",
     "holdfast.presence.set", "holdfast.presence.get", "holdfast.pages.list.warm", "holdfast.pages.filter.cold", "holdfast.pages.trace.cold",
     "holdfast.overload.1024", "holdfast.overload.open",
     "holdfast.overload.batch", "holdfast.refusing.open", "holdfast.restart.one_node", "holdfast.restart.all_nodes",

@@ -3,15 +3,17 @@
 import os
 import time
 
+from documents import measure_documents
 from favorites import STATUS_IDS, TOP, Favorites
 from presence import Presence
+from levels import measure_levels
 from holdfast import DOCUMENT_BYTES, Holdfast
 from pages import Pages
 from peers import TRADERS_MIN, Postgres, Redis
 from processes import memory_mib, say, wait_for
 
 CODES = tuple("errors_" + code for code in ("throttled", "unavailable", "deadline_exceeded", "other"))
-SHOWN = ("p50_ms", "p99_ms", "refused_calls", "refused_p99_ms", *CODES, "server_cpu_us_per_op", "other_cpu_s", "checkpoints", "throttled", "ms", "mib")
+SHOWN = ("p50_ms", "p99_ms", "p999_ms", "refused_calls", "refused_p99_ms", *CODES, "server_cpu_us_per_op", "other_cpu_s", "checkpoints", "throttled", "ms", "mib", "errors", "hits", "top_ms")
 DISTURBED_SHARE = 0.08  # Of all processors: what others may take without a run being repeated.
 FEW_PLAYERS = 10000
 PAGES_PLAYERS = 1000
@@ -299,13 +301,14 @@ def measure_hour(bench):
 # In this order; those of LONG only when asked for.
 GROUPS = {"start": measure_start, "grant": measure_grant, "batch": measure_batch,
           "read": measure_read, "session": measure_session, "transfer": measure_transfer,
-          "favorites": measure_favorites, "presence": measure_presence, "pages": measure_pages, "overload": measure_overload,
+          "favorites": measure_favorites, "levels": measure_levels, "documents": measure_documents,
+          "presence": measure_presence, "pages": measure_pages, "overload": measure_overload,
           "restart": measure_restart, "audit": measure_audit}
 LONG = {"scale": measure_scale, "hour": measure_hour}
 
 
 # Clusters that serve one group alone.
-OWN = {"overload": ("refusing",), "restart": ("restart",), "audit": ("audited", "unaudited"), "pages": ("pages",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
+OWN = {"levels": ("levels",), "overload": ("refusing",), "restart": ("restart",), "audit": ("audited", "unaudited"), "pages": ("pages",), "scale": ("few", "many"), "hour": ("fresh", "aged")}
 
 
 def measure(bench, names):

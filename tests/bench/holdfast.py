@@ -32,6 +32,7 @@ class Holdfast:
         self.made = self.transferred = 0  # Items of players "t0", "t1", ..
         self.long_ledger = {}             # See pages.py.
         self.favorites = {}               # See favorites.py.
+        self.documents = False            # See documents.py.
         self.edges = 0                    # Acknowledged, of players "p0", "p1", ..
 
     # Starting and stopping.
@@ -90,15 +91,20 @@ class Holdfast:
         """{process: the most it ever held}"""
         return {p["name"]: memory_mib([p["pid"]], "VmHWM") for p in self.state()["processes"]}
 
+    @staticmethod
+    def metric_of(process, name):
+        url = f"http://127.0.0.1:{process['metricsPort']}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        return [float(line.split()[1]) for line in lines if line.split()[0] == name]
+
     def metric(self, name):
         """One value a node."""
-        values = []
-        for node in self.nodes():
-            url = f"http://127.0.0.1:{node['metricsPort']}/metrics"
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                lines = answer.read().decode().splitlines()
-            values += [float(line.split()[1]) for line in lines if line.split()[0] == name]
-        return values
+        return [value for node in self.nodes() for value in self.metric_of(node, name)]
+
+    def router_metric(self, name):
+        return sum(value for process in self.state()["processes"] if process["name"].startswith("router")
+                   for value in self.metric_of(process, name))
 
     def merges(self):
         """Whether a database still merges what was written."""

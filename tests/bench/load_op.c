@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "load_favorite.h"
+#include "load_leaf.h"
 #include "runtime/base/check.h"
 
 #define LOAD_BODIES_READ 65536u
@@ -103,6 +104,16 @@ static void put_batch_favorite(const struct load_options *options, struct buf *o
         put_favorite(options, out);
     }
     buf_printf(out, "]}");
+}
+
+static void put_document(const struct load_options *options, struct buf *out)
+{
+    struct load_leaf leaf = load_leaf_next(options);
+
+    buf_printf(out, "{\"entity\":\"player:p%u\",\"collection\":\"settings\",\"key\":\"main\",",
+               leaf.player);
+    put_op_id(out);
+    buf_printf(out, ",\"merge\":\"{\\\"%s\\\":%u}\"}", leaf.name, leaf.value);
 }
 
 static void put_read(const struct load_options *options, struct load_slot *slot, struct buf *out)
@@ -233,6 +244,8 @@ static const char *method_of(const struct load_work *work, const struct load_slo
         return "FavoritesService/Favorite";
     case LOAD_BATCH_FAVORITE:
         return "FavoritesService/BatchFavorite";
+    case LOAD_DOCUMENT:
+        return "DocumentService/UpdateDocument";
     case LOAD_CALL:
         return work->options->method;
     case LOAD_TRANSFER: /* Named with their bodies. */
@@ -294,6 +307,8 @@ static const char *put_body(struct load_work *work, struct load_slot *slot)
         put_favorite(options, body);
     else if (work->op == LOAD_BATCH_FAVORITE)
         put_batch_favorite(options, body);
+    else if (work->op == LOAD_DOCUMENT)
+        put_document(options, body);
     else if (work->op == LOAD_CALL)
         put_line(work, body);
     else if (work->op == LOAD_TRANSFER)

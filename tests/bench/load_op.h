@@ -25,6 +25,7 @@
     X(SWAP,        "swap",       "TransactionService/Swap of an item each, across shards")           \
     X(FAVORITE,    "favorite",   "FavoritesService/Favorite of a target; what is no new edge is a duplicate") \
     X(BATCH_FAVORITE, "batchfavorite", "FavoritesService/BatchFavorite of --batch favourites")       \
+    X(DOCUMENT,    "document",   "DocumentService/UpdateDocument: one of eight leaves of a player's settings") \
     X(CALL,        "call",       "--method with any of --bodies")                                    \
     X(FILL,        "fill",       "once: gives every player a profile of 1 KiB, --batch a call")     \
     X(AUDIT,       "audit",      "once: reads every player, sums balances and items")               \

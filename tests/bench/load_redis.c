@@ -1,10 +1,10 @@
 /*
- * load_redis: the same grants, transfers of an item, or favourites, on Redis, in a closed loop: one
- * Lua script each, --batch of them pipelined, then one WAIT for the replica; epoll, one thread.
- * Players are hashes "p:N" that exist; who transfers has a set "i:N" of items, a mailbox "m:N" and
- * a ledger "tl:N"; who favourites has a hash "f:N" of edges. A target's count is in 64 parts,
- * fields of the hashes "c:0" to "c:63", and its place in the sorted set "top". Prints one line of
- * JSON like loadgen's.
+ * load_redis: the same grants, transfers of an item, favourites, or settings, on Redis, in a closed
+ * loop: one Lua script each (of settings, one HSET), --batch of them pipelined, then one WAIT for
+ * the replica; epoll, one thread. Players are hashes "p:N" that exist; who transfers has a set
+ * "i:N" of items, a mailbox "m:N" and a ledger "tl:N"; who favourites has a hash "f:N" of edges. A
+ * target's count is in 64 parts, fields of the hashes "c:0" to "c:63", and its place in the sorted
+ * set "top". A player's settings are the hash "d:N". Prints one line of JSON like loadgen's.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 #include "load_favorite.h"
 #include "load_grant.h"
+#include "load_leaf.h"
 #include "load_run.h"
 #include "load_stock.h"
 #include "runtime/base/check.h"
@@ -162,10 +163,20 @@ static void append_favorite(struct run *run, struct link *link)
         die("EVALSHA", link->redis->errstr);
 }
 
+static void append_leaf(struct run *run, struct link *link)
+{
+    struct load_leaf leaf = load_leaf_next(&run->options);
+
+    if (redisAppendCommand(link->redis, "HSET d:%u %s %u", leaf.player, leaf.name, leaf.value) !=
+        REDIS_OK)
+        die("HSET", link->redis->errstr);
+}
+
 static const struct redis_op redis_ops[] = {
     { "grant", grant_script, BATCH_MAX, append_grant },
     { "transfer", transfer_script, 1, append_transfer },
     { "favorite", favorite_script, BATCH_MAX, append_favorite },
+    { "document", NULL, BATCH_MAX, append_leaf },
 };
 
 static void call(struct run *run, struct link *link)
@@ -271,7 +282,8 @@ static void start(struct run *run)
         if (epoll_ctl(run->epoll, EPOLL_CTL_ADD, link->redis->fd, &event) != 0)
             die("connect", "epoll_ctl");
     }
-    load_script(run);
+    if (run->op->script != NULL)
+        load_script(run);
     load_run_start(&run->counts, options);
     for (unsigned i = 0; i < options->connections; i++)
         call(run, &run->links[i]);
@@ -281,17 +293,18 @@ int main(int argc, char **argv)
 {
     static struct run run;
 
-    load_options_parse(argc, argv,
-                       "load on Redis; operations:\n    grant\n    transfer\n    favorite\n",
-                       &run.options);
+    load_options_parse(
+        argc, argv,
+        "load on Redis; operations:\n    grant\n    transfer\n    favorite\n    document\n",
+        &run.options);
     for (size_t i = 0; i < ARRAY_SIZE(redis_ops); i++) {
         if (strcmp(run.options.op, redis_ops[i].name) == 0)
             run.op = &redis_ops[i];
     }
     if (run.op == NULL || run.options.batch > run.op->batch_max) {
         fprintf(stderr,
-                "load_redis: --op is grant or favorite with a --batch of at most %u, or transfer "
-                "with 1\n",
+                "load_redis: --op is grant, favorite or document with a --batch of at most %u, or "
+                "transfer with 1\n",
                 BATCH_MAX);
         return 2;
     }

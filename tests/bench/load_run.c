@@ -87,8 +87,9 @@ void load_run_report(const struct load_run *run, unsigned operations_per_request
     printf("\"ops\":%llu,\"ops_per_s\":%.0f,\"calls\":%llu,\"errors\":%llu,",
            (unsigned long long)run->operations, ops / seconds,
            (unsigned long long)run->histogram.count, (unsigned long long)run->errors);
-    printf("\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f,", histogram_ms(&run->histogram, 0.5),
-           histogram_ms(&run->histogram, 0.99), (double)run->histogram.max_ns / 1e6);
+    printf("\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"p999_ms\":%.3f,\"max_ms\":%.3f,",
+           histogram_ms(&run->histogram, 0.5), histogram_ms(&run->histogram, 0.99),
+           histogram_ms(&run->histogram, 0.999), (double)run->histogram.max_ns / 1e6);
     printf("\"server_cpu_s\":%.2f,\"server_cpu_us_per_op\":%.2f,\"ops_per_server_cpu_s\":%.0f,",
            cpu->server_s, ops > 0 ? cpu->server_s * 1e6 / ops : 0,
            cpu->server_s > 0 ? ops / cpu->server_s : 0);

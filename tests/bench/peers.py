@@ -26,13 +26,16 @@ class Peer:
         self.acknowledged = 0
 
     def grant(self, connections, seconds, depth=1):
-        result = generate(self.generator, self.port, op="grant", connections=connections,
-                          seconds=seconds, warm_up=min(0.7, seconds), players=self.players,
-                          batch=depth, items=self.items, repeat=REPEAT,
-                          pids=self.server_pids())
+        result = self.generated(op="grant", connections=connections, seconds=seconds, warm_up=min(0.7, seconds),
+                                players=self.players, batch=depth, items=self.items, repeat=REPEAT,
+                                pids=self.server_pids())
+        self.acknowledged += result["acknowledged"]
+        return result
+
+    def generated(self, **options):
+        result = generate(self.generator, self.port, **options)
         if result["errors"] or result["unknown"]:
             raise RuntimeError(f"{self.generator}: {result}")
-        self.acknowledged += result["acknowledged"]
         return result
 
     def server_pids(self):
@@ -90,22 +93,22 @@ class Redis(Peer):
 
     def transfer(self, connections, seconds, stock):
         """One item a transfer, into the mailbox of another player: one script, then WAIT 1."""
-        result = generate(self.generator, self.port, op="transfer", connections=connections,
-                          seconds=seconds, warm_up=max(1, seconds / 2),
-                          players=max(self.players, TRADERS_MIN), batch=1, stock=stock, pids=self.server_pids())
-        if result["errors"] or result["unknown"]:
-            raise RuntimeError(f"{self.generator}: {result}")
+        result = self.generated(op="transfer", connections=connections, seconds=seconds, warm_up=max(1, seconds / 2),
+                                players=max(self.players, TRADERS_MIN), batch=1, stock=stock, pids=self.server_pids())
         self.transferred += result["acknowledged"]
         return result
 
     def favorite(self, connections, seconds, depth=1):
         """One edge, its part of the target's count and its trending place a script; WAIT 1 after `depth` of them."""
-        result = generate(self.generator, self.port, op="favorite", connections=connections, seconds=seconds,
-                          warm_up=min(0.7, seconds), players=self.players, batch=depth, pids=self.server_pids())
-        if result["errors"] or result["unknown"]:
-            raise RuntimeError(f"{self.generator}: {result}")
+        result = self.generated(op="favorite", connections=connections, seconds=seconds,
+                                warm_up=min(0.7, seconds), players=self.players, batch=depth, pids=self.server_pids())
         self.edges += result["acknowledged"]
         return result
+
+    def document(self, connections, seconds):
+        """A leaf of a player's settings: one HSET, then WAIT 1."""
+        return self.generated(op="document", connections=connections, seconds=seconds,
+                              warm_up=min(0.7, seconds), players=self.players, batch=1, pids=self.server_pids())
 
     def verify(self):
         """And every transferred item must lie in a mailbox, every edge with a player and in the counts."""

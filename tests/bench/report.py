@@ -36,6 +36,8 @@ LOADS = {
     "holdfast.favorites.count": "counts that the router remembers, 64 connections",
     "holdfast.favorites.top": "top lists of 100 that the router remembers, 64 connections",
     "holdfast.favorites.fresh": "counts gathered when asked, 1 connection",
+    "holdfast.documents.update.64": "UpdateDocument at ONE of a leaf, 64 connections", "redis.hset.64": "... Redis, HSET",
+    "holdfast.documents.get.64": "GetDocument of 1 KiB at any member, 64 connections",
     "holdfast.presence.set": "BatchSetPresence of 100 players, 8 connections",
     "holdfast.presence.get": "BatchGetPresence of 200 players, 8 connections",
 }

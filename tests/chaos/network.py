@@ -28,7 +28,7 @@ def enter():
         return
     user = [] if os.getuid() == 0 else ["--user", "--map-root-user"]
     os.environ[INSIDE] = "1"
-    os.execvp("unshare", ["unshare", *user, "--net", "--mount", sys.executable, *sys.argv])
+    os.execvp("unshare", ["unshare", *user, "--net", "--mount", sys.executable, *sys.orig_argv[1:]])
 
 
 class Wire:

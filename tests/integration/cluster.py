@@ -278,6 +278,14 @@ class Cluster:
         wait_for("all replicas to converge", lambda: converged(self.client.shards(), nodes),
                  patience_s)
 
+    def wait_documents_equal(self, patience_s=PATIENCE_S):
+        """Until each node says, by its metrics, that all members have all documents and presences."""
+        def equal(node):
+            metrics = node.metrics()
+            return metrics.get("holdfast_node_documents_apart_seconds") == 0 and \
+                metrics.get("holdfast_node_documents_syncing") == 0
+        wait_for("all members to be equal", lambda: all(equal(node) for node in self.nodes), patience_s)
+
     def all_serving(self):
         shards = self.client.shards()  # None before the router knows the cluster.
         return len(shards) > 0 and all(s.get("serving") for s in shards)

@@ -80,20 +80,13 @@ class DocumentsBackup(Backups):
             self.put(client, "rooms", {"n": -number - 1}, f"guild:{number}")
         return op_id, self.document(client, "rooms")[1]
 
-    def equal_everywhere(self, cluster):
-        def equal(node):
-            metrics = node.metrics()
-            return metrics.get("holdfast_node_documents_apart_seconds") == 0 and \
-                metrics.get("holdfast_node_documents_syncing") == 0
-        wait_for("all members to be equal", lambda: all(equal(node) for node in cluster.nodes), 90)
-
 
 class ReturnTest(DocumentsBackup):
     def test_what_stood_comes_back_though_members_are_away(self):
         client = self.client
         self.define(self.cluster)
         op_id, _ = self.write_all(client)
-        self.equal_everywhere(self.cluster)
+        self.cluster.wait_documents_equal(90)
         self.cluster.nodes[2].kill()
         self.put(client, "prefs", {"volume": 4})
         context = self.document(client, "rooms")[1]
@@ -130,7 +123,7 @@ class ReturnTest(DocumentsBackup):
         """A second backup has what has changed and no more, and the first stays what it was."""
         self.put(client, "prefs", {"volume": 5})
         self.settle(client, "DeleteDocument", "rooms", "guild:1", opId=uuid7())
-        self.equal_everywhere(self.cluster)
+        self.cluster.wait_documents_equal(90)
         second = self.dir.parent / (self.dir.name + "-second")
         self.addCleanup(shutil.rmtree, second, ignore_errors=True)
         self.assertEqual(self.back_up(directory=second)["shardsWithMembersAway"], 0)
@@ -147,7 +140,7 @@ class ReturnTest(DocumentsBackup):
         self.add(client, uuid7())
         self.put(client, "rooms", {"at": "both"}, context=self.document(client, "rooms")[1])
         self.assertEqual(self.document(client, "rooms")[0], ['{"at": "both"}'])
-        self.equal_everywhere(other)
+        other.wait_documents_equal(90)
         stood = self.all_documents(client)
         for node in other.nodes:
             node.kill()

@@ -3,43 +3,18 @@ Documents over real processes, each on a network of its own: both sides of a cut
 after it all are equal, with nothing lost that was acknowledged. Then what a stranger may send.
 """
 
-import pathlib
 import random
 import subprocess
-import sys
 import threading
 import time
 import unittest
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "chaos"))
+from client import RpcError, Unanswered, uuid7
+from cluster import BIN, ClusterTest, wait_for
+from two_sides import SHARDS, TwoSides, enter
 
-from client import Client, RpcError, Unanswered, uuid7  # noqa: E402
-from cluster import BIN, ClusterTest, wait_for  # noqa: E402
-from network import FRONT, NetworkCluster, enter  # noqa: E402
-
-SHARDS = 8
 ENTITIES = [f"guild:{number}" for number in range(24)]
 POLICIES = {"prefs": "last_write", "settings": "merge", "tags": "set", "rooms": "vector", "stats": "counter"}
-
-
-class TwoSides(NetworkCluster):
-    """With a router on each side of a cut."""
-
-    def __init__(self):
-        super().__init__(seed=1, hosts=["router-2"], shards=SHARDS)
-        listen = self.address("router-2")
-        self.second = self.plan("router", "router-2", {"listen": listen, "access": "open", "player-rate": 0})
-        self.far = Client(f"http://{listen}")
-
-    def processes(self):
-        return [self.second, *super().processes()]
-
-    def cut_off(self, node):
-        """`node` and the second router on one side; etcd and the coordinators on both."""
-        others = [each.name for each in self.nodes if each.name != node]
-        for here, there in (([node], [*others, FRONT]), ([*others, FRONT], [node]),  # Callers are at the front.
-                            (["router-2"], others), (others, ["router-2"])):
-            self.wire.cut(here, there)
 
 
 class DocumentsTest(ClusterTest):
@@ -139,14 +114,6 @@ class DocumentsTest(ClusterTest):
 
     # Both sides of a cut.
 
-    def equal_everywhere(self):
-        """Once each node says so, by its metrics."""
-        def equal(node):
-            metrics = node.metrics()
-            return metrics.get("holdfast_node_documents_apart_seconds") == 0 and \
-                metrics.get("holdfast_node_documents_syncing") == 0
-        wait_for("all members to be equal", lambda: all(equal(node) for node in self.cluster.nodes))
-
     def seen_by(self, client):
         """All documents of the entities, as this router tells them."""
         return {(entity, name): (self.values(entity, client) if name == "rooms" else
@@ -159,7 +126,6 @@ class DocumentsTest(ClusterTest):
         for entity in ENTITIES:
             self.put(entity, "before", "rooms")
             self.put(entity, {"base": 0}, "settings")
-        self.equal_everywhere()
         cluster.cut_off("node-3")
         counted = {"near": 0, "far": 0}
 
@@ -190,7 +156,7 @@ class DocumentsTest(ClusterTest):
                 "entity": ENTITIES[0], "opId": uuid7(), "collection": "safe", "key": "k", "json": 1}, 5000)
         self.assertEqual(caught.exception.code, "UNAVAILABLE")
         cluster.wire.heal()
-        self.equal_everywhere()
+        self.cluster.wait_documents_equal()
         told = self.seen_by(near)
         self.assertEqual(told, self.seen_by(far))
         for number, entity in enumerate(ENTITIES):
@@ -218,7 +184,7 @@ class DocumentsTest(ClusterTest):
         wait_for("the far router", cluster.second.ready)
         shard = self.client.call("AdminService/GetSession", {"playerId": "clock"}).get("shard", 0)
         self.put(entity, "here")
-        self.equal_everywhere()
+        self.cluster.wait_documents_equal()
         self.assertEqual([each["state"] for each in self.clock(self.client, shard)], ["ok"] * 3)
         cluster.cut_off("node-3")
         for number in range(5):
@@ -235,7 +201,7 @@ class DocumentsTest(ClusterTest):
         self.assertEqual(shown.returncode, 1, shown.stderr)  # One does not answer.
         self.assertIn("unreachable", shown.stdout)
         cluster.wire.heal()
-        self.equal_everywhere()
+        self.cluster.wait_documents_equal()
         for each in self.clock(self.client, shard):
             self.assertEqual([(int(peer.get("lackedHere", 0)), int(peer.get("lackedThere", 0))) for peer in each["peers"]],
                              [(0, 0), (0, 0)])
@@ -253,7 +219,7 @@ class DocumentsTest(ClusterTest):
                     node.kill()
                 for node in self.cluster.nodes:
                     node.start()
-        self.equal_everywhere()  # Until then a member may not know what another one acknowledged.
+        self.cluster.wait_documents_equal()  # Until then a member may not know what another one acknowledged.
         for (entity, key), number in written.items():
             self.assertEqual(self.get(entity, key=key)["json"], number)
 

@@ -8,46 +8,14 @@ import threading
 import time
 import unittest
 
-from client import Heartbeat, uuid7
-from cluster import ClusterTest, wait_for
-from documents_test import TwoSides
-from network import enter
+from client import uuid7
+from cluster import wait_for
+from two_sides import PresenceCase, enter
 
-TTL_MS = 5000
 MANY = 2000
 
 
-class PresenceListTest(ClusterTest):
-    @classmethod
-    def plan(cls):
-        return TwoSides()
-
-    def setUp(self):
-        self.tag = uuid7()[-8:]
-        wait_for("the far router", self.cluster.second.ready)
-
-    def tearDown(self):
-        self.cluster.wire.heal()
-
-    def server(self, name):
-        incarnation = self.client.register(name, TTL_MS)
-        return incarnation, self.enterContext(Heartbeat(self.client, incarnation))
-
-    def settle(self, method, request, client=None):
-        return (client or self.client).settle(f"PresenceService/{method}", request)
-
-    def names(self, count, kind="p"):
-        return [f"{kind}-{number}-{self.tag}" for number in range(count)]
-
-    def batch_set(self, players, client=None, **shared):
-        left = list(players)
-        while left:
-            some = left[:100]
-            answer = self.settle("BatchSetPresence", {
-                "opId": uuid7(), "connection": "game", "requests": [{"playerId": each} for each in some]} | shared, client)
-            self.assertEqual(len(answer["results"]), len(some))
-            left = [player for player, result in zip(some, answer["results"]) if "error" in result] + left[100:]
-
+class PresenceListTest(PresenceCase):
     def walk(self, page_size, client=None, between=lambda page: None):
         """Names in the order of the list, the first page, and whether some page was stale."""
         found, first, stale, cursor = [], None, False, ""

@@ -7,48 +7,17 @@ send.
 import time
 import unittest
 
-from client import Heartbeat, RpcError, uuid7
-from cluster import ClusterTest, wait_for
-from documents_test import TwoSides
-from network import enter
+from client import RpcError, uuid7
+from cluster import wait_for
+from two_sides import TTL_MS, PresenceCase, enter
 
-TTL_MS = 5000
 # A lease ends at most its TTL and one renewal of etcd's after the last sign of life; then the coordinator settles.
 DEAD_S = 15
 
 
-class PresenceTest(ClusterTest):
-    @classmethod
-    def plan(cls):
-        return TwoSides()
-
-    def setUp(self):
-        self.tag = uuid7()[-8:]
-        wait_for("the far router", self.cluster.second.ready)
-
-    def tearDown(self):
-        self.cluster.wire.heal()
-
-    def server(self, name):
-        """A game server and its heart."""
-        incarnation = self.client.register(name, TTL_MS)
-        return incarnation, self.enterContext(Heartbeat(self.client, incarnation))
-
-    def settle(self, method, request, client=None):
-        return (client or self.client).settle(f"PresenceService/{method}", request)
-
+class PresenceTest(PresenceCase):
     def set(self, player, connection="game", client=None, **fields):
         return self.settle("SetPresence", {"playerId": player, "opId": uuid7(), "connection": connection} | fields, client)
-
-    def batch_set(self, players, client=None, **shared):
-        """All of them, 100 a call; what a call could not set is set by the next one."""
-        left = list(players)
-        while left:
-            some = left[:100]
-            answer = self.settle("BatchSetPresence", {
-                "opId": uuid7(), "connection": "game", "requests": [{"playerId": each} for each in some]} | shared, client)
-            self.assertEqual(len(answer["results"]), len(some))
-            left = [player for player, result in zip(some, answer["results"]) if "error" in result] + left[100:]
 
     def seen(self, players, client=None):
         """Player -> the connections, as their names; 200 a call. None: something could not be read."""
@@ -70,9 +39,6 @@ class PresenceTest(ClusterTest):
         begun = time.monotonic()
         wait_for(what, lambda: self.seen(players, client) == {player: expected for player in players}, patience_s)
         return time.monotonic() - begun
-
-    def names(self, count, kind="p"):
-        return [f"{kind}-{number}-{self.tag}" for number in range(count)]
 
     def documents_written(self):
         return sum(node.metrics()["holdfast_node_documents_written_bytes_total"] for node in self.cluster.nodes)

@@ -9,8 +9,7 @@ import unittest
 
 from client import RpcError, uuid7
 from cluster import ClusterTest, wait_for
-from documents_test import TwoSides
-from network import enter
+from two_sides import TwoSides, enter
 
 CLAIMANTS = 6
 

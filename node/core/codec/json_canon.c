@@ -64,7 +64,7 @@ json_t *json_canon_parse(struct slice text, const char **ret_why)
     return value;
 }
 
-static void write_string(struct slice text, struct buf *out)
+void json_canon_write_string(struct slice text, struct buf *out)
 {
     static const char digits[] = "0123456789abcdef";
 
@@ -137,7 +137,7 @@ static err write_object(const json_t *object, uint32_t depth, struct buf *out)
     for (size_t i = 0; i < count && e == ERR_OK; i++) {
         if (i > 0)
             buf_put_u8(out, ',');
-        write_string(slice_from_text(names[i]), out);
+        json_canon_write_string(slice_from_text(names[i]), out);
         buf_put_u8(out, ':');
         e = write_value(json_object_get(object, names[i]), depth + 1, out);
     }
@@ -169,7 +169,7 @@ static err write_value(const json_t *value, uint32_t depth, struct buf *out)
     case JSON_ARRAY:
         return depth < JSON_DEPTH_MAX ? write_array(value, depth, out) : ERR_TOO_LARGE;
     case JSON_STRING:
-        write_string(
+        json_canon_write_string(
             (struct slice){ (const uint8_t *)json_string_value(value), json_string_length(value) },
             out);
         return ERR_OK;
@@ -196,6 +196,11 @@ static err write_value(const json_t *value, uint32_t depth, struct buf *out)
 err json_canon_write(const json_t *value, struct buf *out)
 {
     return write_value(value, 0, out);
+}
+
+err json_canon_write_at(const json_t *value, uint32_t depth, struct buf *out)
+{
+    return write_value(value, depth, out);
 }
 
 err json_canon(struct slice text, struct buf *out, const char **ret_why)

@@ -18,6 +18,10 @@
 json_t *json_canon_parse(struct slice text, const char **ret_why);
 /* Appends. ERR_TOO_LARGE: nested too deep; `out` then holds a part. */
 NODISCARD err json_canon_write(const json_t *value, struct buf *out);
+/* The same of a value that stands `depth` deep in a document. */
+NODISCARD err json_canon_write_at(const json_t *value, uint32_t depth, struct buf *out);
+/* Appends `text` as a string, in quotes. */
+void json_canon_write_string(struct slice text, struct buf *out);
 /* Both: appends the canonical form of `text`. ERR_INVALID: *ret_why says why. */
 NODISCARD err json_canon(struct slice text, struct buf *out, const char **ret_why);
 

@@ -31,11 +31,23 @@ err value_add(struct value_edits *edits, const struct merge_edit *edit)
     return ERR_OK;
 }
 
-static err canonical(struct value_edits *edits, const json_t *value, struct slice *ret_bytes)
+/* How deep in the document a leaf of this path stands. */
+static uint32_t depth_of(struct slice path)
+{
+    uint32_t depth = path.size > 0;
+
+    for (size_t i = 0; i < path.size; i++)
+        depth += path.data[i] == '/';
+    return depth;
+}
+
+static err canonical(struct value_edits *edits, struct slice path, const json_t *value,
+                     struct slice *ret_bytes)
 {
     struct buf bytes = { 0 };
 
-    if (json_canon_write(value, &bytes) != ERR_OK) {
+    if (depth_of(path) > JSON_DEPTH_MAX ||
+        json_canon_write_at(value, depth_of(path), &bytes) != ERR_OK) {
         buf_deinit(&bytes);
         return wrong(edits, "JSON nested at most 64 deep");
     }
@@ -47,7 +59,7 @@ static err canonical(struct value_edits *edits, const json_t *value, struct slic
 static err add_leaf(struct value_edits *edits, struct slice path, const json_t *value)
 {
     struct slice bytes;
-    err e = canonical(edits, value, &bytes);
+    err e = canonical(edits, path, value, &bytes);
 
     return e == ERR_OK ? value_add(edits, &(struct merge_edit){ .path = path, .value = bytes }) : e;
 }
@@ -197,11 +209,107 @@ json_t *value_json(const struct merge_record *record, uint64_t now_ms)
     return json;
 }
 
-static char *print(struct arena *arena, const json_t *json)
+/* ---- to JSON, without a tree: cells hold canonical text, in the order of their paths ---- */
+
+static struct slice first_name(struct slice path)
 {
+    const uint8_t *slash = memchr(path.data, '/', path.size);
+
+    return (struct slice){ path.data, slash != NULL ? (size_t)(slash - path.data) : path.size };
+}
+
+static struct slice names_after(struct slice path, struct slice name)
+{
+    size_t skipped = name.size + (name.size < path.size);
+
+    return (struct slice){ path.data + skipped, path.size - skipped };
+}
+
+/* What both paths begin with goes. False: the names that then differ are not in the order of
+ * canonical JSON, or one of the paths has no more. */
+static bool skip_common(struct slice *before, struct slice *path, uint32_t *depth)
+{
+    struct slice was = first_name(*before), name = first_name(*path);
+
+    while (before->size > 0 && path->size > 0 && slice_equal(was, name)) {
+        *before = names_after(*before, was);
+        *path = names_after(*path, name);
+        *depth += 1;
+        was = first_name(*before);
+        name = first_name(*path);
+    }
+    return before->size > 0 && path->size > 0 && slice_compare(was, name) < 0;
+}
+
+static void close_objects(uint32_t count, struct buf *out)
+{
+    for (uint32_t i = 0; i < count; i++)
+        buf_put_u8(out, '}');
+}
+
+/* `"a":{"b":` of "a/b". */
+static void open_names(struct slice path, struct buf *out)
+{
+    for (;;) {
+        struct slice name = first_name(path);
+
+        json_canon_write_string(name, out);
+        buf_put_u8(out, ':');
+        if (name.size == path.size)
+            return;
+        buf_put_u8(out, '{');
+        path = names_after(path, name);
+    }
+}
+
+/* False: not so simple, and `out` holds a part. Names with ~ are in the order of other bytes. */
+static bool print_leaves(const struct merge_view *view, struct buf *out)
+{
+    struct slice before = { 0 };
+
+    buf_put_u8(out, '{');
+    for (uint32_t i = 0; i < view->count; i++) {
+        struct slice path = merge_cell_path(view->cells[i]), rest = path, rest_before = before;
+        uint32_t common = 0;
+
+        if (path.size == 0 || memchr(path.data, '~', path.size) != NULL ||
+            (i > 0 && !skip_common(&rest_before, &rest, &common)))
+            return false;
+        if (i > 0) {
+            close_objects(depth_of(before) - common - 1, out);
+            buf_put_u8(out, ',');
+        }
+        open_names(rest, out);
+        struct slice value = merge_cell_value(view->cells[i]);
+
+        buf_append(out, value.data, value.size);
+        before = path;
+    }
+    close_objects(depth_of(before), out);
+    return true;
+}
+
+static void print_json(json_t *json, struct buf *out)
+{
+    if (json_canon_write(json, out) != ERR_OK) {
+        buf_clear(out);
+        buf_append(out, "null", 4);
+    }
+    json_decref(json);
+}
+
+static char *print(const struct merge_record *record, const struct merge_view *view,
+                   uint64_t now_ms, struct arena *arena)
+{
+    if (is_whole(record))
+        return arena_text(arena, merge_cell_value(latest(view)));
+
     struct buf bytes = { 0 };
 
-    (void)!json_canon_write(json, &bytes); /* A leaf's depth and its path's may pass the limit. */
+    if (record->policy != MERGE_POLICY_MERGE || !print_leaves(view, &bytes)) {
+        buf_clear(&bytes);
+        print_json(json_of(record, view, now_ms), &bytes);
+    }
     char *text = arena_text(arena, buf_slice(&bytes));
 
     buf_deinit(&bytes);
@@ -260,9 +368,7 @@ Holdfast__V1__Document *value_document(const struct merge_record *record, uint64
         put_times(document, &view);
         if (record->policy == MERGE_POLICY_VECTOR && view.count > 1)
             put_siblings(document, &view, arena);
-        json_t *json = is_whole(record) ? parse(latest(&view)) : json_of(record, &view, now_ms);
-        document->json = print(arena, json);
-        json_decref(json);
+        document->json = print(record, &view, now_ms, arena);
     }
     merge_view_deinit(&view);
     return document;

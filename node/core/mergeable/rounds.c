@@ -270,7 +270,7 @@ static err take_later(struct merge_replica *replica, struct incoming_message *in
 {
     uint64_t boot = read_u64(in->reader);
 
-    if (reader_finish(in->reader) != ERR_OK || boot > MERGE_BOOT_MAX)
+    if (reader_finish(in->reader) != ERR_OK || boot >= MERGE_BOOT_MAX)
         return ERR_CORRUPT;
     if (boot > replica->options.boot)
         replica->options.boot = boot + 1;

@@ -49,7 +49,7 @@ struct service {
     struct workers *workers;
     struct mergers *mergers;
     struct open_call *open;
-    uint32_t first_free; /* Place plus one; 0: all are taken. */
+    uint32_t first_free; /* Of places that were given back: place plus one; 0: none. */
     uint32_t open_count;
     uint32_t places_used; /* No place above has ever been taken. */
     uint64_t generation;
@@ -88,14 +88,15 @@ static bool answer(struct service *service, const struct call_reply *reply, uint
 static struct open_call *open_begin(struct service *service, const struct call_reply *reply,
                                     uint32_t method, uint32_t shard)
 {
-    if (service->first_free == 0)
+    bool given_back = service->first_free != 0;
+
+    if (!given_back && service->places_used == service->options.config->calls_max)
         return NULL;
-    uint32_t place = service->first_free - 1;
+    uint32_t place = given_back ? service->first_free - 1 : service->places_used++;
     struct open_call *open = &service->open[place];
     service->open_count++;
-    if (service->places_used <= place)
-        service->places_used = place + 1;
-    service->first_free = open->next_free;
+    if (given_back)
+        service->first_free = open->next_free;
     open->reply = *reply;
     open->reply.is_outcome = carried_out(method)->writes;
     open->id = ++service->generation << 20 | (place + 1);
@@ -109,7 +110,7 @@ static struct open_call *open_find(struct service *service, uint64_t id)
 {
     uint32_t place = (uint32_t)(id & 0xfffff);
 
-    if (place == 0 || place > service->options.config->calls_max)
+    if (place == 0 || place > service->places_used)
         return NULL;
     struct open_call *open = &service->open[place - 1];
     return open->id == id ? open : NULL;
@@ -620,7 +621,7 @@ static void cancel_all_of(struct service *service, struct link *link)
 {
     uint64_t generation = link_ref(link).generation;
 
-    for (uint32_t i = 0; i < service->options.config->calls_max; i++) {
+    for (uint32_t i = 0; i < service->places_used; i++) {
         struct open_call *open = &service->open[i];
         if (open->id == 0 || open->reply.link.generation != generation)
             continue;
@@ -695,10 +696,6 @@ err service_new(const struct service_options *options, struct service **ret_serv
     loop_hook_init(&service->bulk_hook, options->loop, on_bulk, service);
     loop_timer_init(&service->bulk_timer, options->loop, on_bulk, service);
     service->open = mem_zalloc(sizeof *service->open * options->config->calls_max);
-    for (uint32_t i = options->config->calls_max; i > 0; i--) {
-        service->open[i - 1].next_free = service->first_free;
-        service->first_free = i;
-    }
     err e = calls_new(&calls, &service->calls);
     if (e == ERR_OK)
         e = link_listen(options->hub, &listen, &service->listener);
@@ -724,7 +721,7 @@ void service_free(struct service *service)
     loop_timer_stop(&service->bulk_timer);
     loop_hook_disarm(&service->bulk_hook);
     bulk_deinit(&service->bulk);
-    for (uint32_t i = 0; i < service->options.config->calls_max; i++) {
+    for (uint32_t i = 0; i < service->places_used; i++) {
         if (service->open[i].id != 0)
             asker_end(service->askers, &service->open[i].asked, 0, NULL);
     }
