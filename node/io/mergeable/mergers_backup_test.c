@@ -105,7 +105,7 @@ static bool tell_restored(void *user, uint32_t shard, struct mergers_restored *r
 {
     (void)shard;
     *ret_restored = ((struct node *)user)->restored;
-    return true;
+    return ret_restored->generation != 0;
 }
 
 static void take_answer(void *user, uint64_t call, const struct shard_reply *reply,
@@ -385,6 +385,34 @@ static void a_member_that_is_away_is_counted_and_a_minority_gives_nothing(void *
     buf_deinit(&page.rows);
 }
 
+static void a_member_that_was_removed_is_asked_too(void **state)
+{
+    const struct rep_record record = {
+        .generation = 1,
+        .epoch = 2,
+        .owner = 1,
+        .membership = { .config = 2, .count = 2, .members = { 1, 2 } },
+    };
+    struct trio *t = *state;
+    struct page page = { 0 };
+
+    assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
+    pass(t, 300);
+    t->cut = 3;
+    assert_int_equal(write_room(t, 2, "b"), REPLY_OK);
+    mergers_record(t->nodes[0].mergers, SHARD, &record);
+    mergers_record(t->nodes[1].mergers, SHARD, &record);
+    assert_int_equal(read_page(t, 0, 0, &page), REPLY_OK);
+    assert_int_equal(count_rows(&page), 1);
+    assert_int_equal(page.away, 1);
+    t->cut = 0;
+    pass(t, 3000);
+    assert_int_equal(read_page(t, 0, 0, &page), REPLY_OK);
+    assert_int_equal(count_rows(&page), 2);
+    assert_int_equal(page.away, 0);
+    buf_deinit(&page.rows);
+}
+
 /* A backup of thousands of shards would wait for it in each of them. */
 static void a_member_that_is_away_is_waited_for_once(void **state)
 {
@@ -433,10 +461,117 @@ static void a_restore_waits_for_its_entry_and_serves_no_call_meanwhile(void **st
     log_says(t, 0, true);
     refused_with(t, put_rows(t, 0, &other, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
     refused_with(t, write_room(t, 0, "a"), CODE(UNAVAILABLE));
+    log_says(t, 1, true);
+    log_says(t, 2, true);
     assert_int_equal(put_rows(t, 0, &backup, (struct slice){ 0 }, &whole), REPLY_OK);
     log_says(t, 0, false);
     refused_with(t, put_rows(t, 0, &backup, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
     assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
+}
+
+/* A backup of one document, and three members that have none. */
+static void take_backup(struct trio *t, struct page *page)
+{
+    assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
+    assert_int_equal(read_page(t, 0, 0, page), REPLY_OK);
+    pass(t, 300); /* Each has a database. */
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        finish(t, i);
+        test_directory_remove(t->nodes[i].directory);
+    }
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        begin(t, i);
+}
+
+static void all_logs_say(struct trio *t, bool goes_on)
+{
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        log_says(t, i, goes_on);
+}
+
+static void start_all_behind(struct trio *t)
+{
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        finish(t, i);
+        t->nodes[i].restored = (struct mergers_restored){ MERGERS_GENERATION_FIRST, false };
+    }
+    for (uint32_t i = 0; i < MEMBERS; i++)
+        begin(t, i);
+}
+
+static void what_a_member_acknowledged_before_its_entry_ends_the_restore(void **state)
+{
+    struct trio *t = *state;
+    bool whole;
+
+    log_says(t, 0, true);
+    log_says(t, 1, true);
+    assert_int_equal(write_room(t, 2, "a"), REPLY_OK);
+    log_says(t, 2, true);
+    refused_with(t, put_rows(t, 0, &backup, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
+    refused_with(t, write_room(t, 2, "b"), CODE(UNAVAILABLE));
+    assert_int_equal(shown(t, 2), 1);
+    start_all_behind(t);
+    all_logs_say(t, true);
+    refused_with(t, put_rows(t, 0, &backup, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
+    assert_int_equal(shown(t, 2), 1);
+}
+
+static void an_owner_with_documents_refuses_a_restore_before_its_log(void **state)
+{
+    struct trio *t = *state;
+
+    assert_null(mergers_bars_restore(t->nodes[0].mergers, SHARD));
+    assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
+    assert_non_null(mergers_bars_restore(t->nodes[0].mergers, SHARD));
+}
+
+static void no_document_is_put_before_each_member_has_begun(void **state)
+{
+    struct trio *t = *state;
+    bool whole;
+
+    log_says(t, 0, true);
+    log_says(t, 1, true);
+    refused_with(t, put_rows(t, 0, &backup, (struct slice){ 0 }, &whole), CODE(UNAVAILABLE));
+    log_says(t, 2, true);
+    assert_int_equal(put_rows(t, 0, &backup, (struct slice){ 0 }, &whole), REPLY_OK);
+    assert_true(whole);
+}
+
+/* They start on checkpoints from before the restore, which no owner has read yet. */
+static void members_without_documents_remember_a_restore(void **state)
+{
+    struct trio *t = *state;
+    struct mergers_stats stats;
+    bool whole;
+
+    all_logs_say(t, true);
+    assert_int_equal(put_rows(t, 0, &backup, (struct slice){ 0 }, &whole), REPLY_OK);
+    start_all_behind(t);
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        mergers_stats_get(t->nodes[i].mergers, &stats);
+        assert_int_equal(stats.replicas, 0);
+        refused_with(t, write_room(t, i, "a"), CODE(UNAVAILABLE));
+    }
+    all_logs_say(t, false);
+    assert_int_equal(write_room(t, 2, "a"), REPLY_OK);
+    assert_int_equal(shown(t, 0), 1);
+}
+
+/* It may have joined after a restore. */
+static void a_member_that_has_read_no_log_takes_no_write(void **state)
+{
+    struct trio *t = *state;
+
+    t->nodes[2].restored.generation = 0;
+    refused_with(t, write_room(t, 2, "a"), CODE(UNAVAILABLE));
+    t->nodes[2].restored.generation = MERGERS_GENERATION_FIRST;
+    assert_int_equal(write_room(t, 2, "a"), REPLY_OK);
+    t->nodes[2].restored.generation = 0;
+    finish(t, 2);
+    begin(t, 2);
+    assert_int_equal(write_room(t, 2, "b"), REPLY_OK); /* Its disk knows. */
 }
 
 /* All nodes start again on checkpoints from before the restore, which no owner has read yet. */
@@ -446,29 +581,20 @@ static void a_restore_that_a_start_interrupts_goes_on_where_it_was(void **state)
     struct page page = { 0 };
     bool whole = false;
 
-    assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
-    assert_int_equal(read_page(t, 0, 0, &page), REPLY_OK);
-    for (uint32_t i = 0; i < MEMBERS; i++)
-        log_says(t, i, true);
+    take_backup(t, &page);
+    all_logs_say(t, true);
     for (int i = 0; i < 100 && !whole; i++) {
         assert_int_equal(put_rows(t, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
         pass(t, 100);
     }
     assert_true(whole);
-    for (uint32_t i = 0; i < MEMBERS; i++) {
-        finish(t, i);
-        t->nodes[i].restored = (struct mergers_restored){ MERGERS_GENERATION_FIRST, false };
-    }
-    for (uint32_t i = 0; i < MEMBERS; i++)
-        begin(t, i);
+    start_all_behind(t);
     pass(t, 8000); /* Of reports, after which members would end its actor. */
     refused_with(t, write_room(t, 0, "b"), CODE(UNAVAILABLE));
-    for (uint32_t i = 0; i < MEMBERS; i++)
-        log_says(t, i, true);
+    all_logs_say(t, true);
     pass(t, 300);
     assert_int_equal(put_rows(t, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
-    for (uint32_t i = 0; i < MEMBERS; i++)
-        log_says(t, i, false);
+    all_logs_say(t, false);
     assert_int_equal(shown(t, 0), 1);
     assert_int_equal(write_room(t, 0, "b"), REPLY_OK);
     buf_deinit(&page.rows);
@@ -490,33 +616,25 @@ static void a_member_that_left_drops_what_was_before_a_restore(void **state)
     t->cut = 3;
     for (uint32_t i = 0; i < MEMBERS; i++) {
         mergers_record(t->nodes[i].mergers, SHARD, &record);
-        log_says(t, i, true);
+        log_says(t, i, false);
     }
     pass(t, 600);
     assert_int_equal(shown(t, 2), 0);
 }
 
-/* Member 3 does not hear of the restore: it has two documents of before, and neither comes back. */
+/* Member 3 has two documents of before when it hears that a restore is over; neither comes back. */
 static void a_member_that_was_away_brings_nothing_of_before_back(void **state)
 {
     struct trio *t = *state;
-    struct page page = { 0 };
-    bool whole = false;
 
-    assert_int_equal(write_room(t, 0, "a"), REPLY_OK);
-    assert_int_equal(read_page(t, 0, 0, &page), REPLY_OK);
-    assert_int_equal(write_room(t, 0, "b"), REPLY_OK);
+    t->cut = 3;
+    assert_int_equal(write_room(t, 2, "a"), REPLY_OK);
+    assert_int_equal(write_room(t, 2, "b"), REPLY_OK);
     pass(t, 50);
-    log_says(t, 0, true);
-    log_says(t, 1, true);
-    assert_int_equal(put_rows(t, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
-    for (int i = 0; i < 100 && !whole; i++) {
-        pass(t, 100);
-        assert_int_equal(put_rows(t, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
-    }
-    assert_true(whole);
     log_says(t, 0, false);
     log_says(t, 1, false);
+    assert_int_equal(write_room(t, 0, "x"), REPLY_OK);
+    t->cut = 0;
     assert_int_equal(shown(t, 0), 1);
     assert_int_equal(shown(t, 1), 1);
     assert_int_equal(shown(t, 2), 2);
@@ -530,7 +648,6 @@ static void a_member_that_was_away_brings_nothing_of_before_back(void **state)
     begin(t, 2);
     assert_int_equal(shown(t, 2), 2);
     assert_int_equal(shown(t, 0), 2);
-    buf_deinit(&page.rows);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -541,7 +658,13 @@ int main(void)
         TEST(a_first_page_waits_for_what_other_members_alone_have),
         TEST(a_member_that_is_away_is_waited_for_once),
         TEST(a_member_that_is_away_is_counted_and_a_minority_gives_nothing),
+        TEST(a_member_that_was_removed_is_asked_too),
         TEST(a_shard_without_documents_gets_none_by_a_backup),
+        TEST(what_a_member_acknowledged_before_its_entry_ends_the_restore),
+        TEST(an_owner_with_documents_refuses_a_restore_before_its_log),
+        TEST(no_document_is_put_before_each_member_has_begun),
+        TEST(members_without_documents_remember_a_restore),
+        TEST(a_member_that_has_read_no_log_takes_no_write),
         TEST(a_restore_waits_for_its_entry_and_serves_no_call_meanwhile),
         TEST(a_member_that_was_away_brings_nothing_of_before_back),
         TEST(a_restore_that_a_start_interrupts_goes_on_where_it_was),

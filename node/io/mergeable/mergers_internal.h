@@ -44,7 +44,10 @@ struct merger {
     bool whole;                    /* What was read of the disk is all that it ever acknowledged. */
     bool known;                    /* `record` is there. */
     uint64_t generation;           /* 0: the first. */
+    uint64_t generation_durable;   /* As the disk has it. */
+    bool generation_known;         /* The log or the disk has told of one. */
     bool restoring;                /* No call is served. */
+    bool spoiled;                  /* It had documents when a restore came. */
     /* A member has a generation that this one has not read of: what is written here would go. Until
      * then, unless it says so again. */
     uint64_t doubted_until_ms;
@@ -90,7 +93,8 @@ struct merger {
 struct disk_part {
     uint32_t shard;
     uint32_t life;     /* Of the replica: another one since then has another log. */
-    uint64_t position; /* Of its log, durable with the batch. */
+    uint64_t position; /* Of its log, durable with the batch; so is: */
+    uint64_t generation;
 };
 
 /* One batch on its way to the disk. */
@@ -154,6 +158,8 @@ void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t gener
 uint64_t mergers_generation_of(const struct merger *merger);
 /* Begins the generation that the shard's log names. */
 void mergers_generation_follow(struct mergers *mergers, uint32_t shard);
+/* The generation that it has will outlive its process. */
+bool mergers_generation_begun(const struct merger *merger);
 /* A member's message is of that generation. */
 void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t generation);
 /* Why no call is served; NULL: calls are. */

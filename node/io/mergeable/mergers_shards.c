@@ -225,6 +225,8 @@ static void end(struct mergers *mergers, uint32_t shard)
     struct merger *merger = &mergers->shards[shard];
     struct merger kept = { .known = merger->known,
                            .generation = merger->generation,
+                           .generation_durable = merger->generation_durable,
+                           .generation_known = merger->generation_known,
                            .restoring = merger->restoring,
                            .record = merger->record,
                            .life = merger->life,
@@ -423,6 +425,8 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
         log_event(mergers->options.log, LOG_INFO, "documents.departed", LOG_N("shard", shard));
         mergers_disk_drop(mergers, shard);
         end(mergers, shard);
+        merger->generation = merger->generation_durable = 0;
+        merger->generation_known = false;
     }
 }
 
