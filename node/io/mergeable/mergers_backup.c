@@ -351,14 +351,24 @@ static void begin_gather(struct mergers *mergers, const struct page_request *req
 
 /* ---- messages ---- */
 
+/* The generation of a member that has no replica, on its disk, whenever it became one. */
+static void keep_generation(struct mergers *mergers, uint32_t shard)
+{
+    const struct merger *merger = &mergers->shards[shard];
+
+    mergers_generation_follow(mergers, shard);
+    if (merger->replica == NULL && !mergers_generation_begun(merger))
+        mergers_disk_members(mergers, shard);
+}
+
 static err take_ask(struct mergers *mergers, uint64_t from, uint32_t shard, uint64_t number)
 {
     const struct merger *merger = &mergers->shards[shard];
     struct mclock none = { 0 };
     struct buf bytes = { 0 };
 
-    if (merger->known)
-        mergers_generation_follow(mergers, shard);
+    if (mergers_is_member(mergers, shard))
+        keep_generation(mergers, shard);
     bool has = merger->known && !merger->spoiled && mergers_generation_begun(merger) &&
                (merger->replica == NULL || (merger->started && !merger->replica->syncing));
 
@@ -614,6 +624,7 @@ void mergers_backup_call(struct mergers *mergers, const struct mergers_request *
     }
     const Holdfast__V1__RestoreDocumentsRequest *asked = message;
 
+    keep_generation(mergers, request->shard);
     if (!check_restore(mergers, request, asked))
         return;
     if (asked->first == 0)

@@ -57,8 +57,6 @@ void mergers_generation_follow(struct mergers *mergers, uint32_t shard)
     }
     if (merger->replica != NULL)
         merger->replica->restoring = merger->restoring;
-    else if (!mergers_generation_begun(merger) && mergers_is_member(mergers, shard))
-        mergers_disk_members(mergers, shard);
 }
 
 bool mergers_generation_begun(const struct merger *merger)

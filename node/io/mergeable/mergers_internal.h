@@ -86,7 +86,7 @@ struct merger {
     struct merge_key *swept_dead;
     uint64_t mourned, mourning;
     struct online online;
-    /* Of those whom it takes long to count: how many were shown, and when. */
+    /* How many were shown, and when. */
     uint64_t online_count, online_counted_ms;
 };
 
@@ -140,13 +140,20 @@ struct mergers {
     uint64_t gather_last;
     struct gather_absent absent[GATHER_ABSENT_MAX];
     struct loop_timer gather_timer;
+    uint32_t online_next; /* The shard that is counted next. */
     bool stopping;
 };
+
+static inline bool mergers_is_member(const struct mergers *mergers, uint32_t shard)
+{
+    const struct merger *merger = &mergers->shards[shard];
+
+    return merger->known && membership_has(&merger->record.membership, mergers->options.self);
+}
 
 /* mergers_shards.c */
 /* Takes away what a call of the core has put out, and carries it out. */
 void mergers_drain(struct mergers *mergers, uint32_t shard);
-bool mergers_is_member(const struct mergers *mergers, uint32_t shard);
 /* The replica, made if it was not needed before. NULL: this node is no member, or the shard's
  * record is not known. */
 struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard);
@@ -210,8 +217,9 @@ void mergers_sweep(struct mergers *mergers, uint32_t shard, bool looks);
 void mergers_look(struct merger *merger, uint64_t now_ms);
 
 /* mergers_online.c */
-/* Counts those of a shard that has many; at times. */
-void mergers_online_look(struct mergers *mergers, uint32_t shard);
+void mergers_online_count(struct mergers *mergers, uint32_t shard);
+/* Counts shards again, a bounded number of players. */
+void mergers_online_tick(struct mergers *mergers);
 
 /* mergers_erasures.c */
 /* Whose documents a request is about, in the arena; empty: it does not say. */
