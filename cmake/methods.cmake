@@ -25,9 +25,9 @@ function(methods_of_routes VARIABLE)
 endfunction()
 
 # methods_check(ROUTES ROUTE .. [COVERED "NAME FILE" ..]): every method of these routes has its source
-# <service>_<name>.c in this folder and, where COVERED is given, a test: <service>_<name>_test.c, or
-# the FILE here that COVERED names and that names METHOD_<ENUMERATOR>. All else is an error, as is a
-# line of COVERED that is not needed.
+# <service>_<name>.c in this folder or in a folder of it and, where COVERED is given, a test here:
+# <service>_<name>_test.c, or the FILE that COVERED names and that names METHOD_<ENUMERATOR>. All else
+# is an error, as is a line of COVERED that is not needed.
 function(methods_check)
     cmake_parse_arguments(M "" "" "ROUTES;COVERED" ${ARGN})
     methods_of_routes(methods ${M_ROUTES})
@@ -36,8 +36,9 @@ function(methods_check)
         separate_arguments(method)
         list(GET method 0 enumerator)
         list(GET method 1 name)
-        if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}.c)
-            message(FATAL_ERROR "METHOD_${enumerator} has no ${CMAKE_CURRENT_SOURCE_DIR}/${name}.c")
+        file(GLOB source ${CMAKE_CURRENT_SOURCE_DIR}/${name}.c ${CMAKE_CURRENT_SOURCE_DIR}/*/${name}.c)
+        if(NOT source)
+            message(FATAL_ERROR "METHOD_${enumerator} has no ${name}.c in ${CMAKE_CURRENT_SOURCE_DIR} or in a folder of it")
         endif()
         if(NOT tested)
             continue()

@@ -1,9 +1,9 @@
 /*
  * method: the one table of all RPC methods, in .proto order, shared by router, node, coordinator
  * and client. One row says everything about a method that more than one file has to know; what
- * answers it is found by its name: node/rpc/<service>_<name>.c or router/rpc/<service>_<name>.c.
- * A method's number is its identity on the wire and in the log: numbers are never reused, new
- * methods get new numbers. Its errors are in method_errors.h.
+ * answers it is found by its name: node/rpc/<service>_<name>.c or
+ * router/rpc/<room>/<service>_<name>.c. A method's number is its identity on the wire and in the
+ * log: numbers are never reused, new methods get new numbers. Its errors are in method_errors.h.
  */
 #ifndef IDL_METHOD_H
 #define IDL_METHOD_H

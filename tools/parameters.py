@@ -16,7 +16,8 @@ DEFINITION = re.compile(r"^[A-Za-z_][^;{}#=()]*?\b(\w+)\((" + INNER + r")\)\s*\n
 
 
 def count(parameters):
-    """Commas outside of brackets, and one more."""
+    """Commas outside of brackets, and one more. What a format prints is part of the format."""
+    parameters = re.sub(r",\s*\.\.\.\s*$", "", parameters)
     depth, commas = 0, 0
     for character in parameters:
         depth += (character in "([{") - (character in ")]}")

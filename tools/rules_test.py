@@ -87,6 +87,10 @@ class ParametersTest(unittest.TestCase):
         text = "void run(void (*fn)(void *user, int a), void *user)\n{\n}\n"
         self.assertEqual(self.numbers(text), [(1, "run", 2)])
 
+    def test_what_a_format_prints_is_part_of_it(self):
+        text = "void say(int a, const char *format, ...)\n{\n}\n"
+        self.assertEqual(self.numbers(text), [(1, "say", 2)])
+
     def test_declarations_and_calls_are_not_definitions(self):
         text = "int f(int a, int b, int c, int d, int e, int g);\nint h(int a)\n{\n    return f(a, a, a, a, a, a);\n}\n"
         self.assertEqual(self.numbers(text), [(2, "h", 1)])

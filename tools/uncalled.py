@@ -18,7 +18,7 @@ DEFINED = re.compile(r"^(?!static |typedef |return |extern )[a-z][^;{}#=()\n]*?\
 DECLARED = re.compile(r"^(?!static |typedef |return )[A-Za-z_][^;{}#=()\n]*?\b(\w+)(?:\([^;{}]*\)|(?:\[\w*\])*);", re.M)
 PASTED = re.compile(r"\b([a-z]\w*_)(?=\s*##)|##\s*(_\w+)")
 # Found by the names of their files: CMake makes the tables.
-BY_FILE = re.compile(r"(?:node|router)/rpc/(\w+)\.c:\1_handler?|client/cli/verbs/(verb_\w+)\.c:\2$")
+BY_FILE = re.compile(r"(?:node|router)/rpc/(?:\w+/)?(\w+)\.c:\1_handler?|client/cli/verbs/(verb_\w+)\.c:\2$")
 # Walks of what a structure relies on are for tests and simulators.
 WALK = re.compile(r"void (\w+_check)\(const struct \w+ \*\w+\)")
 

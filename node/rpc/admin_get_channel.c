@@ -56,10 +56,10 @@ static enum state_found record_look_at(const struct tell *tell, bool outgoing, u
     struct read_context *context = tell->context;
     Holdfast__Internal__V1__OutboxRow *record = NULL;
     Holdfast__Internal__V1__InboxRow *decision = NULL;
-    uint32_t other = tell->request->other_shard;
+    struct channel_ref ref = { tell->request->other_shard, seq };
     enum state_found found =
-        outgoing ? outbox_find(context->state, context->arena, other, seq, context->need, &record)
-                 : inbox_find(context->state, context->arena, other, seq, context->need, &decision);
+        outgoing ? outbox_find(context->state, context->arena, ref, context->need, &record)
+                 : inbox_find(context->state, context->arena, ref, context->need, &decision);
 
     *ret_unreadable = found == STATE_PRESENT && record == NULL && decision == NULL;
     return found;
@@ -205,8 +205,8 @@ static err sent_tell(const struct tell *tell)
     struct read_context *context = tell->context;
     Holdfast__Internal__V1__OutboxRow *row = NULL;
     channel_record_message *told = message_new(tell, &holdfast__v1__channel_record__descriptor);
-    enum state_found found = outbox_find(context->state, context->arena, tell->request->other_shard,
-                                         tell->request->seq, context->need, &row);
+    struct channel_ref ref = { tell->request->other_shard, tell->request->seq };
+    enum state_found found = outbox_find(context->state, context->arena, ref, context->need, &row);
 
     tell->response->sent = told;
     if (found == STATE_MISSING)
@@ -226,8 +226,8 @@ static err received_tell(const struct tell *tell)
     struct read_context *context = tell->context;
     Holdfast__Internal__V1__InboxRow *row = NULL;
     channel_record_message *told = message_new(tell, &holdfast__v1__channel_record__descriptor);
-    enum state_found found = inbox_find(context->state, context->arena, tell->request->other_shard,
-                                        tell->request->seq, context->need, &row);
+    struct channel_ref ref = { tell->request->other_shard, tell->request->seq };
+    enum state_found found = inbox_find(context->state, context->arena, ref, context->need, &row);
 
     tell->response->received = told;
     if (found == STATE_MISSING)

@@ -92,8 +92,8 @@ static Holdfast__Internal__V1__OutboxRow *record(struct pair *p, uint64_t seq)
 {
     Holdfast__Internal__V1__OutboxRow *row = NULL;
 
-    if (outbox_find(applier_state(p->first.applier), &p->first.arena, 1, seq, NULL, &row) !=
-        STATE_PRESENT)
+    if (outbox_find(applier_state(p->first.applier), &p->first.arena,
+                    (struct channel_ref){ 1, seq }, NULL, &row) != STATE_PRESENT)
         return NULL;
     return row;
 }

@@ -187,7 +187,12 @@ static void append(struct fixture *f, enum entry_kind kind, struct slice body)
         f->entry_capacity = f->entry_capacity * 2 + 64;
         f->entries = mem_realloc(f->entries, sizeof(struct entry *) * f->entry_capacity);
     }
-    struct entry *entry = entry_new(kind, f->entry_count + 1u, dot, f->now_ms, previous, body);
+    struct entry *entry = entry_new(kind,
+                                    &(struct entry_head){ .index = f->entry_count + 1u,
+                                                          .dot = dot,
+                                                          .owner_ms = f->now_ms,
+                                                          .prev_hash = previous },
+                                    body);
     f->entries[f->entry_count++] = entry;
     fixture_apply_entry(f, entry);
 }

@@ -66,7 +66,8 @@ static Holdfast__Internal__V1__OutboxRow *record(struct fixture_shards *s, uint3
 
     row_key_outbox(&key, to, seq);
     load(f, row_key_slice(&key));
-    if (outbox_find(applier_state(f->applier), &s->arena, to, seq, NULL, &row) != STATE_PRESENT)
+    if (outbox_find(applier_state(f->applier), &s->arena, (struct channel_ref){ to, seq }, NULL,
+                    &row) != STATE_PRESENT)
         return NULL;
     return row;
 }

@@ -90,8 +90,10 @@ static void applies_as_foreseen(struct fixture *f, uint32_t method, const Protob
     struct buf body = { 0 };
 
     assert_true(fixture_prepare(f, method, request, &body));
-    struct entry *entry = entry_new(ENTRY_OP, f->entry_count + 1u, (struct dot){ 1, 1, 1 }, 1,
-                                    (struct hash128){ 0 }, buf_slice(&body));
+    struct entry *entry = entry_new(
+        ENTRY_OP,
+        &(struct entry_head){ .index = f->entry_count + 1u, .dot = { 1, 1, 1 }, .owner_ms = 1 },
+        buf_slice(&body));
     applier_foresee(f->applier, entry, &need);
     entry_unref(entry);
     assert_true(need.key_count > 0);

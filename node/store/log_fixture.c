@@ -95,8 +95,12 @@ struct entry *fixture_entry(const struct fixture *fixture, uint32_t shard, uint3
     for (uint32_t i = 0; i < body_bytes; i++)
         body[i] = (uint8_t)(index * 31 + i * 7 + shard);
     struct entry *entry =
-        entry_new(ENTRY_OP, index, (struct dot){ .epoch = 1, .owner = 1, .counter = index },
-                  1000 + index, model->last_hash, (struct slice){ body, body_bytes });
+        entry_new(ENTRY_OP,
+                  &(struct entry_head){ .index = index,
+                                        .dot = { .epoch = 1, .owner = 1, .counter = index },
+                                        .owner_ms = 1000 + index,
+                                        .prev_hash = model->last_hash },
+                  (struct slice){ body, body_bytes });
     free(body);
     return entry;
 }

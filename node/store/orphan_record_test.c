@@ -11,8 +11,10 @@ static struct entry *an_entry(void)
 {
     static const uint8_t body[] = "grant a sword";
 
-    return entry_new(ENTRY_OP, 7, (struct dot){ 3, 11, 2 }, 1790000000000,
-                     (struct hash128){ { 0 } }, (struct slice){ body, sizeof body });
+    return entry_new(
+        ENTRY_OP,
+        &(struct entry_head){ .index = 7, .dot = { 3, 11, 2 }, .owner_ms = 1790000000000 },
+        (struct slice){ body, sizeof body });
 }
 
 static void drop(const struct log_orphan *orphan)

@@ -10,45 +10,13 @@
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "router/core/name_form.h"
-#include "router/core/node_form.h"
+#include "router/core/form_fixture.h"
 #include "router/core/route.h"
 #include "runtime/base/check.h"
 
 typedef Holdfast__V1__ExecuteTransactionRequest execute_request;
 
-struct fixture {
-    struct arena arena;
-    Holdfast__V1__ErrorDetail detail;
-};
-
-static int setup(void **state)
-{
-    static struct fixture f;
-
-    f = (struct fixture){ 0 };
-    *state = &f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    arena_deinit(&f->arena);
-    return 0;
-}
-
-/* NULL: refused. */
-static const void *form(struct fixture *f, uint32_t method, const ProtobufCMessage *message)
-{
-    const ProtobufCMessage *made;
-
-    if (node_form_make(method_find(method), message, &f->arena, &made, &f->detail) != ERR_OK)
-        return NULL;
-    return made;
-}
-
-static const execute_request *claim(struct fixture *f, const char *player, const char *name,
+static const execute_request *claim(struct form_fixture *f, const char *player, const char *name,
                                     const char *tag)
 {
     Holdfast__V1__ClaimNameRequest request = HOLDFAST__V1__CLAIM_NAME_REQUEST__INIT;
@@ -61,10 +29,10 @@ static const execute_request *claim(struct fixture *f, const char *player, const
     request.if_version = 7;
     request.name = text_lend(name);
     request.tag = text_lend(tag);
-    return form(f, METHOD_CLAIM_NAME, &request.base);
+    return form_make(f, METHOD_CLAIM_NAME, &request.base);
 }
 
-static const execute_request *release(struct fixture *f, const char *player, uint64_t number)
+static const execute_request *release(struct form_fixture *f, const char *player, uint64_t number)
 {
     Holdfast__V1__ReleaseNameRequest request = HOLDFAST__V1__RELEASE_NAME_REQUEST__INIT;
 
@@ -74,7 +42,7 @@ static const execute_request *release(struct fixture *f, const char *player, uin
     request.name = text_lend("Ada");
     request.tag = text_lend("1");
     request.number = number;
-    return form(f, METHOD_RELEASE_NAME, &request.base);
+    return form_make(f, METHOD_RELEASE_NAME, &request.base);
 }
 
 static const Holdfast__V1__SectionEdit *edit_at(const execute_request *execute, size_t place,
@@ -90,7 +58,7 @@ static const Holdfast__V1__SectionEdit *edit_at(const execute_request *execute, 
 
 static void a_claim_wants_a_free_name_and_a_player_without_one(void **state)
 {
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
     const execute_request *made = claim(f, "ada", "Ada \xc3\xa9", "12Ab");
     static const char entity[] = "user-name:ada \xc3\xa9#12ab";
 
@@ -124,7 +92,7 @@ static void a_claim_wants_a_free_name_and_a_player_without_one(void **state)
 /* A retry is the same operation. */
 static void one_claim_has_one_form(void **state)
 {
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
     const execute_request *first = claim(f, "ada", "Ada", "1"),
                           *second = claim(f, "ada", "Ada", "1");
     uint8_t bytes[2][2048];
@@ -138,7 +106,7 @@ static void one_claim_has_one_form(void **state)
 
 static void a_release_wants_the_number_of_both_sections_of_the_name(void **state)
 {
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
     const execute_request *made = release(f, "ada", 5);
 
     assert_non_null(made);
@@ -170,7 +138,7 @@ static void what_is_no_name_is_refused(void **state)
         { "ada", "", "tag" },         { "ada", "123456789", "tag" },
         { "ada", "1 2", "tag" },      { "ada", "\xc3\xa9", "tag" },
     };
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_null(claim(f, "ada", cases[i].name, cases[i].tag));
@@ -188,11 +156,11 @@ static void a_search_reads_the_holder(void **state)
     Holdfast__V1__GetProfileResponse answer = HOLDFAST__V1__GET_PROFILE_RESPONSE__INIT;
     Holdfast__V1__Profile profile = HOLDFAST__V1__PROFILE__INIT;
     Holdfast__V1__Section holder = HOLDFAST__V1__SECTION__INIT, *sections[] = { &holder };
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
 
     request.name = text_lend("ADA");
     request.tag = text_lend("1");
-    const Holdfast__V1__GetProfileRequest *made = form(f, METHOD_FIND_BY_NAME, &request.base);
+    const Holdfast__V1__GetProfileRequest *made = form_make(f, METHOD_FIND_BY_NAME, &request.base);
 
     assert_non_null(made);
     assert_string_equal(made->player_id, "user-name:ada#1");
@@ -230,7 +198,7 @@ static void a_conflict_names_what_stands_in_the_way(void **state)
         { METHOD_RELEASE_NAME, "changes", "number" },
         { METHOD_CLAIM_NAME, "if_version", "if_version" },
     };
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
@@ -251,7 +219,7 @@ static void callers_write_no_name_otherwise(void **state)
         HOLDFAST__V1__EXECUTE_TRANSACTION_REQUEST__INIT;
     Holdfast__V1__TransactionPlayer other = HOLDFAST__V1__TRANSACTION_PLAYER__INIT,
                                     *others[] = { &other };
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
     struct route_entity entity;
 
     update.op_id = repair.op_id = text_lend("claim:x");
@@ -271,16 +239,16 @@ static void callers_write_no_name_otherwise(void **state)
     execute.n_others = 1;
     execute.others = others;
     other.player_id = text_lend("user-name:ada#1");
-    assert_null(form(f, METHOD_EXECUTE_TRANSACTION, &execute.base));
+    assert_null(form_make(f, METHOD_EXECUTE_TRANSACTION, &execute.base));
     assert_string_equal(f->detail.field, "others[0].player_id");
     other.player_id = text_lend("bob");
-    assert_ptr_equal(form(f, METHOD_EXECUTE_TRANSACTION, &execute.base), &execute.base);
+    assert_ptr_equal(form_make(f, METHOD_EXECUTE_TRANSACTION, &execute.base), &execute.base);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, form_setup, form_teardown)
         TEST(a_claim_wants_a_free_name_and_a_player_without_one),
         TEST(one_claim_has_one_form),
         TEST(a_release_wants_the_number_of_both_sections_of_the_name),

@@ -9,55 +9,23 @@
 #include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
-#include "router/core/node_form.h"
+#include "router/core/form_fixture.h"
 #include "router/core/scatter.h"
 #include "runtime/base/check.h"
 
 typedef Holdfast__Internal__V1__DeliverToPlayersRequest deliver_all;
 typedef Holdfast__Internal__V1__SwapGoodsRequest swap_goods;
 
-struct fixture {
-    struct arena arena;
-    Holdfast__V1__ErrorDetail detail;
-};
-
-static int setup(void **state)
-{
-    static struct fixture f;
-
-    f = (struct fixture){ 0 };
-    *state = &f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    arena_deinit(&f->arena);
-    return 0;
-}
-
 static char *text(const char *constant)
 {
     return text_lend(constant);
-}
-
-static const ProtobufCMessage *form(struct fixture *f, uint32_t method,
-                                    const ProtobufCMessage *message)
-{
-    const ProtobufCMessage *made;
-
-    if (node_form_make(method_find(method), message, &f->arena, &made, &f->detail) != ERR_OK)
-        return NULL;
-    return made;
 }
 
 static void what_has_one_form_stays_as_it_is(void **state)
 {
     Holdfast__V1__SendMailRequest mail = HOLDFAST__V1__SEND_MAIL_REQUEST__INIT;
 
-    assert_ptr_equal(form(*state, METHOD_SEND_MAIL, &mail.base), &mail.base);
+    assert_ptr_equal(form_make(*state, METHOD_SEND_MAIL, &mail.base), &mail.base);
 }
 
 static void both_sides_of_a_swap_stand_in_one_message(void **state)
@@ -83,7 +51,7 @@ static void both_sides_of_a_swap_stand_in_one_message(void **state)
     swap.a = &a;
     swap.b = &b;
     swap.reason = text("trade");
-    const swap_goods *flat = (const swap_goods *)form(*state, METHOD_SWAP, &swap.base);
+    const swap_goods *flat = (const swap_goods *)form_make(*state, METHOD_SWAP, &swap.base);
     assert_ptr_equal(flat->base.descriptor, method_find(METHOD_SWAP_GOODS)->request);
     assert_string_equal(flat->player_id, "ann");
     assert_string_equal(flat->op_id, "claim:a");
@@ -104,7 +72,7 @@ static void a_side_that_is_left_out_is_empty(void **state)
 {
     Holdfast__V1__SwapRequest swap = HOLDFAST__V1__SWAP_REQUEST__INIT;
 
-    const swap_goods *flat = (const swap_goods *)form(*state, METHOD_SWAP, &swap.base);
+    const swap_goods *flat = (const swap_goods *)form_make(*state, METHOD_SWAP, &swap.base);
     assert_string_equal(flat->player_id, "");
     assert_string_equal(flat->other_player_id, "");
     assert_int_equal(flat->n_currencies + flat->n_other_currencies, 0);
@@ -125,7 +93,8 @@ static void a_delivery_is_a_request_for_each_recipient(void **state)
     mail.n_items = 1;
     mail.text = text("gl");
     mail.reason = text("season");
-    const deliver_all *all = (const deliver_all *)form(*state, METHOD_DELIVER_MAIL, &mail.base);
+    const deliver_all *all =
+        (const deliver_all *)form_make(*state, METHOD_DELIVER_MAIL, &mail.base);
     assert_int_equal(all->n_requests, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_ptr_equal(all->requests[i]->base.descriptor,
@@ -143,25 +112,25 @@ static void a_delivery_is_a_request_for_each_recipient(void **state)
 static void a_delivery_has_1_to_1000_recipients_and_is_not_large(void **state)
 {
     Holdfast__V1__DeliverMailRequest mail = HOLDFAST__V1__DELIVER_MAIL_REQUEST__INIT;
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
     static char large[9000];
     char *players[1001];
 
     for (size_t i = 0; i < ARRAY_SIZE(players); i++)
         players[i] = arena_printf(&f->arena, "p%zu", i);
     mail.to_player_ids = players;
-    assert_null(form(f, METHOD_DELIVER_MAIL, &mail.base));
+    assert_null(form_make(f, METHOD_DELIVER_MAIL, &mail.base));
     assert_string_equal(f->detail.field, "to_player_ids");
     assert_string_equal(f->detail.limit, "1 to 1000");
     assert_string_equal(f->detail.value, "0");
     mail.n_to_player_ids = 1001;
-    assert_null(form(f, METHOD_DELIVER_MAIL, &mail.base));
+    assert_null(form_make(f, METHOD_DELIVER_MAIL, &mail.base));
     assert_string_equal(f->detail.value, "1001");
     mail.n_to_player_ids = 1000;
-    assert_non_null(form(f, METHOD_DELIVER_MAIL, &mail.base));
+    assert_non_null(form_make(f, METHOD_DELIVER_MAIL, &mail.base));
     memset(large, 'x', sizeof large - 1);
     mail.text = large;
-    assert_null(form(f, METHOD_DELIVER_MAIL, &mail.base));
+    assert_null(form_make(f, METHOD_DELIVER_MAIL, &mail.base));
     assert_string_equal(f->detail.limit, "at most 8192 bytes");
 }
 
@@ -171,12 +140,12 @@ static void each_recipient_is_named_once(void **state)
     char *players[] = { text("bob"), text("cat"), text("bob") };
     const struct method_info *method = method_find(METHOD_DELIVER_MAIL);
     struct scatter_elements elements;
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
 
     mail.to_player_ids = players;
     mail.n_to_player_ids = 3;
     mail.op_id = text("claim:season-3");
-    const ProtobufCMessage *all = form(f, METHOD_DELIVER_MAIL, &mail.base);
+    const ProtobufCMessage *all = form_make(f, METHOD_DELIVER_MAIL, &mail.base);
     assert_int_equal(scatter_split(method, all, &f->arena, &elements, &f->detail), ERR_OK);
     assert_int_equal(elements.count, 3);
     assert_int_equal(scatter_check_distinct(method, &elements, &f->arena, &f->detail), ERR_INVALID);
@@ -187,7 +156,7 @@ static void each_recipient_is_named_once(void **state)
 
 static void errors_name_fields_as_callers_know_them(void **state)
 {
-    struct fixture *f = *state;
+    struct form_fixture *f = *state;
     Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
 
     detail.field = text("player_id");
@@ -202,7 +171,7 @@ static void errors_name_fields_as_callers_know_them(void **state)
     assert_string_equal(detail.field, "player_id");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, form_setup, form_teardown)
 
 int main(void)
 {

@@ -8,7 +8,7 @@
 #ifndef ROUTER_IO_ACTION_LOG_H
 #define ROUTER_IO_ACTION_LOG_H
 
-#include "router/rpc/request.h"
+#include "router/rpc/request/request.h"
 #include "runtime/base/log.h"
 
 #define ACTION_LOG_SLOTS    512u

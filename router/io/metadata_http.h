@@ -8,7 +8,7 @@
 #ifndef ROUTER_IO_METADATA_HTTP_H
 #define ROUTER_IO_METADATA_HTTP_H
 
-#include "router/rpc/metadata_port.h"
+#include "router/rpc/request/metadata_port.h"
 #include "runtime/loop/loop.h"
 
 struct metadata_http;

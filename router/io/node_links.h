@@ -6,7 +6,7 @@
 #ifndef ROUTER_IO_NODE_LINKS_H
 #define ROUTER_IO_NODE_LINKS_H
 
-#include "router/rpc/node_port.h"
+#include "router/rpc/call/node_port.h"
 #include "runtime/cluster/cluster_record.h"
 
 struct node_links;

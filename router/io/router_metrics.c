@@ -5,8 +5,8 @@
 
 #include "router/io/action_log.h"
 #include "router/io/slow_log.h"
-#include "router/rpc/count_gather.h"
-#include "router/rpc/metadata_gather.h"
+#include "router/rpc/counts/count_gather.h"
+#include "router/rpc/metadata/metadata_gather.h"
 #include "runtime/base/check.h"
 
 #define CODES_MAX 64 /* Above every ErrorCode; 0 is success. */

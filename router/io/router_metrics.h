@@ -6,7 +6,7 @@
 
 #include "router/io/node_links.h"
 #include "router/io/public_door.h"
-#include "router/rpc/consumer_watch.h"
+#include "router/rpc/events/consumer_watch.h"
 #include "router/rpc/router.h"
 #include "runtime/metrics/metrics.h"
 

@@ -15,7 +15,7 @@
 #include "router/io/public_door.h"
 #include "router/io/router_metrics.h"
 #include "router/io/token_feed.h"
-#include "router/rpc/metadata_gather.h"
+#include "router/rpc/metadata/metadata_gather.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/link_right.h"
 #include "runtime/metrics/metrics_turnstile.h"

@@ -1,6 +1,6 @@
 #include "router/io/slow_log.h"
 
-#include "router/rpc/request_spans.h"
+#include "router/rpc/call/request_spans.h"
 #include "runtime/base/check.h"
 
 /* Fields of one line, in order. */

@@ -2,7 +2,7 @@
 #ifndef ROUTER_IO_SLOW_LOG_H
 #define ROUTER_IO_SLOW_LOG_H
 
-#include "router/rpc/request.h"
+#include "router/rpc/request/request.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/slow_gate.h"
 

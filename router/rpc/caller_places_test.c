@@ -11,7 +11,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "idl/error_code.h"
-#include "router/rpc/plain_router.h"
+#include "router/rpc/fake/plain_router.h"
 #include "runtime/base/check.h"
 
 /* Ordinary calls may have 8 of them, one caller half of these; bulk 6, and 3. */

@@ -4,12 +4,12 @@
 #include "router/core/node_form.h"
 #include "router/core/refusal.h"
 #include "router/core/scatter.h"
-#include "router/rpc/count_gather.h"
-#include "router/rpc/event_feed.h"
-#include "router/rpc/metadata_gather.h"
-#include "router/rpc/top_gather.h"
-#include "router/rpc/handlers.h"
-#include "router/rpc/mint_book.h"
+#include "router/rpc/counts/count_gather.h"
+#include "router/rpc/events/event_feed.h"
+#include "router/rpc/metadata/metadata_gather.h"
+#include "router/rpc/counts/top_gather.h"
+#include "router/rpc/request/handlers.h"
+#include "router/rpc/mint/mint_book.h"
 #include "runtime/base/check.h"
 
 #define PLACES_RETRY_MS 250u

@@ -12,8 +12,8 @@
 #ifndef ROUTER_RPC_ROUTER_H
 #define ROUTER_RPC_ROUTER_H
 
-#include "router/rpc/request.h"
-#include "router/rpc/router_state.h"
+#include "router/rpc/request/request.h"
+#include "router/rpc/request/router_state.h"
 
 void router_init(struct router *router, const struct router_options *options);
 /* When every request has ended. */

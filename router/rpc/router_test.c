@@ -17,9 +17,10 @@
 #include "holdfast/v1/operation_service.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
+#include "holdfast/v1/user.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method_errors.h"
-#include "router/rpc/fake_router.h"
+#include "router/rpc/fake/fake_router.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
@@ -305,6 +306,34 @@ static void a_caller_that_goes_away_cancels_its_call(void **state)
     router_cancel(&f->router, &f->request);
     assert_true(f->fake->calls[0].cancelled);
     assert_int_equal(f->code, CODE(OUTCOME_UNKNOWN));
+    assert_int_equal(router_in_flight(&f->router), 0);
+}
+
+/* What is unknown is a write alone, also one that nodes know by another name. */
+static void a_read_that_is_given_up_has_no_outcome(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__GetBalancesRequest balances = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+    Holdfast__V1__ReleaseNameRequest release = HOLDFAST__V1__RELEASE_NAME_REQUEST__INIT;
+    Holdfast__V1__FindByNameRequest find = HOLDFAST__V1__FIND_BY_NAME_REQUEST__INIT;
+
+    balances.player_id = text_lend("42");
+    release.player_id = text_lend("42");
+    release.op_id = text_lend("claim:1");
+    release.authority = text_lend("unheld");
+    release.number = 1;
+    release.name = find.name = text_lend("Ada");
+    release.tag = find.tag = text_lend("1");
+    dispatch(f, METHOD_GET_BALANCES, &balances.base);
+    router_cancel(&f->router, &f->request);
+    assert_int_equal(f->code, CODE(CANCELED));
+    dispatch(f, METHOD_FIND_BY_NAME, &find.base);
+    router_cancel(&f->router, &f->request);
+    assert_int_equal(f->code, CODE(CANCELED));
+    dispatch(f, METHOD_RELEASE_NAME, &release.base);
+    router_cancel(&f->router, &f->request);
+    assert_int_equal(f->code, CODE(OUTCOME_UNKNOWN));
+    assert_int_equal(f->fake->call_count, 3);
     assert_int_equal(router_in_flight(&f->router), 0);
 }
 
@@ -660,6 +689,7 @@ int main(void)
         TEST(a_trace_whose_caller_goes_away_is_cancelled),
         TEST(internal_methods_are_not_offered),
         TEST(a_caller_that_goes_away_cancels_its_call),
+        TEST(a_read_that_is_given_up_has_no_outcome),
         TEST(an_error_names_the_entity_and_the_operation_of_its_request),
         TEST(a_stored_outcome_is_readable),
         TEST(beyond_the_limit_calls_are_throttled_and_nothing_is_sent),

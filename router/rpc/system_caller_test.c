@@ -12,7 +12,7 @@
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "idl/error_code.h"
-#include "router/rpc/plain_router.h"
+#include "router/rpc/fake/plain_router.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/caller_name.h"
 

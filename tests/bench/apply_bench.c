@@ -67,7 +67,12 @@ static struct entry *entry_make(struct bench *bench, enum entry_kind kind, struc
 {
     struct dot dot = { 1, 1, bench->index + 1 };
     struct hash128 none = { { 0 } };
-    return entry_new(kind, ++bench->index, dot, START_MS + bench->ids / 100, none, body);
+    return entry_new(kind,
+                     &(struct entry_head){ .index = ++bench->index,
+                                           .dot = dot,
+                                           .owner_ms = START_MS + bench->ids / 100,
+                                           .prev_hash = none },
+                     body);
 }
 
 /* What an entry asks for and is not in memory is nowhere: the shard began empty. */

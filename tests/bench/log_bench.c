@@ -63,8 +63,9 @@ static void submit(struct bench *bench, struct slot *slot)
 
     entry_unref(slot->write.entry);
     slot->write = (struct rep_write){ .type = REP_WRITE_ENTRY };
-    slot->write.entry = entry_new(ENTRY_OP, index, (struct dot){ 1, 1, index }, index,
-                                  (struct hash128){ 0 }, (struct slice){ body, sizeof body });
+    slot->write.entry = entry_new(
+        ENTRY_OP, &(struct entry_head){ .index = index, .dot = { 1, 1, index }, .owner_ms = index },
+        (struct slice){ body, sizeof body });
     slot->request = (struct node_log_request){
         .client = &bench->client, .shard = shard, .writes = &slot->write, .write_count = 1
     };

@@ -107,8 +107,10 @@ static void check_body(struct slice bytes)
     if (kind < ENTRY_START || kind > ENTRY_CUT || bytes.size > ENTRY_BODY_BYTES_MAX)
         return;
     struct entry *entry =
-        entry_new((enum entry_kind)kind, 7, (struct dot){ 2, 1, 5 }, 1000,
-                  (struct hash128){ { 9 } }, (struct slice){ bytes.data + 1, bytes.size - 1 });
+        entry_new((enum entry_kind)kind,
+                  &(struct entry_head){
+                      .index = 7, .dot = { 2, 1, 5 }, .owner_ms = 1000, .prev_hash = { { 9 } } },
+                  (struct slice){ bytes.data + 1, bytes.size - 1 });
     check_entry(entry->encoded);
     entry_unref(entry);
 }
@@ -183,8 +185,11 @@ static void seed_ops(struct fuzz_seeds *seeds)
         CHECK(op_id_parse(slice_from_text(ids[i]), &op.id, &why) == ERR_OK);
         op_encode(&op, &bytes);
         fuzz_seed_add_kind(seeds, names[i], KIND_OP, buf_slice(&bytes));
-        struct entry *entry = entry_new(ENTRY_OP, 2, (struct dot){ 1, 1, 2 }, 1000,
-                                        (struct hash128){ { 1 } }, buf_slice(&bytes));
+        struct entry *entry = entry_new(
+            ENTRY_OP,
+            &(struct entry_head){
+                .index = 2, .dot = { 1, 1, 2 }, .owner_ms = 1000, .prev_hash = { { 1 } } },
+            buf_slice(&bytes));
         fuzz_seed_add_kind(seeds, i == 0 ? "entry-1" : "entry-2", KIND_ENTRY_BYTES, entry->encoded);
         entry_unref(entry);
         buf_deinit(&bytes);

@@ -218,10 +218,14 @@ void fuzz_seed(struct fuzz_seeds *seeds)
 {
     uint8_t *bytes = mem_zalloc(SEGMENT_BYTES);
     uint8_t promise[PROMISE_BYTES] = { 1 };
-    struct entry *first = entry_new(ENTRY_OP, 1, (struct dot){ 1, 1, 1 }, 1000,
-                                    (struct hash128){ { 0 } }, SLICE_LITERAL("first"));
+    struct entry *first = entry_new(
+        ENTRY_OP, &(struct entry_head){ .index = 1, .dot = { 1, 1, 1 }, .owner_ms = 1000 },
+        SLICE_LITERAL("first"));
     struct entry *second =
-        entry_new(ENTRY_OP, 2, (struct dot){ 1, 1, 2 }, 1001, first->hash, SLICE_LITERAL("second"));
+        entry_new(ENTRY_OP,
+                  &(struct entry_head){
+                      .index = 2, .dot = { 1, 1, 2 }, .owner_ms = 1001, .prev_hash = first->hash },
+                  SLICE_LITERAL("second"));
     struct record records[] = {
         { .type = RECORD_PROMISE, .shard = 2, .payload = { promise, sizeof promise } },
         { .type = RECORD_ENTRY, .shard = 2, .index = 1, .payload = first->encoded },

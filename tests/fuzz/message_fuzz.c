@@ -44,8 +44,9 @@ static void with_entries(struct slice head, struct reader *rest)
         enum entry_kind kind = (enum entry_kind)(read_u8(rest) % ENTRY_CUT + 1);
         struct dot dot = { read_u8(rest) + 1u, read_u8(rest), read_u8(rest) + 1u };
         struct slice body = read_raw(rest, read_u8(rest));
-        struct entry *entry =
-            entry_new(kind, i + 1, dot, read_u16(rest), (struct hash128){ { 0 } }, body);
+        struct entry *entry = entry_new(
+            kind, &(struct entry_head){ .index = i + 1, .dot = dot, .owner_ms = read_u16(rest) },
+            body);
         if (i == 0)
             buf_put_compact(&bytes, dot.counter);
         entry_encode_after(entry, &place, &bytes);
@@ -73,8 +74,11 @@ void fuzz_seed(struct fuzz_seeds *seeds)
 {
     static const char *const names[] = { "append",   "append-ack", "seal",
                                          "seal-ack", "fetch",      "fetch-ack" };
-    struct entry *entry = entry_new(ENTRY_OP, 5, (struct dot){ 2, 1, 2 }, 1000,
-                                    (struct hash128){ { 1 } }, SLICE_LITERAL("body"));
+    struct entry *entry =
+        entry_new(ENTRY_OP,
+                  &(struct entry_head){
+                      .index = 5, .dot = { 2, 1, 2 }, .owner_ms = 1000, .prev_hash = { { 1 } } },
+                  SLICE_LITERAL("body"));
 
     for (unsigned type = REP_MSG_APPEND; type <= REP_MSG_FETCH_ACK; type++) {
         struct rep_message message = { .type = (enum rep_message_type)type,

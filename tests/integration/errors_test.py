@@ -44,7 +44,7 @@ UNIT = {
 }
 UNIT_OF_METHOD = {
     ("SessionService/RegisterServer", "CAPACITY_FULL", False): (
-        "router/rpc/servers_test.c", "no_more_are_registered_than_a_cluster_may_have"),
+        "router/rpc/servers/servers_test.c", "no_more_are_registered_than_a_cluster_may_have"),
     ("AdminService/RepairPlayer", "INVALID_ARGUMENT", True): (
         "node/rpc/admin_repair_player_test.c", "ERROR(INVALID_ARGUMENT)"),
     ("MailboxService/ClaimMail", "INVALID_ARGUMENT", True): (

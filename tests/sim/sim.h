@@ -16,8 +16,8 @@
 #include "router/core/retry.h"
 #include "router/core/txn_read.h"
 #include "tests/sim/op.h"
-#include "tests/sim/event_counts.h"
-#include "tests/sim/favorite_counts.h"
+#include "tests/sim/events/event_counts.h"
+#include "tests/sim/favorites/favorite_counts.h"
 #include "tests/sim/switches.h"
 
 #define SIM_CLUSTER     "sim"
@@ -345,7 +345,7 @@ struct sim_call {
 #define ROUTER_READINGS_MAX 64u
 #define SIM_READ_PLAYERS    3u
 
-/* One TransactionService.ReadPlayers, as router/rpc/transaction_read_players.c carries it out. */
+/* One TransactionService.ReadPlayers: see router/rpc/players/transaction_read_players.c. */
 struct sim_reading {
     bool used;
     uint32_t op;

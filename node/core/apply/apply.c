@@ -242,9 +242,11 @@ static void answer_stored(struct step *step, const struct outcome_row *row)
         outcome->body = body;
     } else if (row->state == OUTCOME_ROW_PENDING) {
         outcome->kind = OUTCOME_PENDING;
-        if (row->method != METHOD_START_SESSION)
-            (void)!channel_ref_decode(body, &outcome->channel.destination,
-                                      &outcome->channel.opened_seq); /* Else it waits in vain. */
+        struct channel_ref ref = { 0 }; /* Of none: it waits in vain. */
+        if (row->method != METHOD_START_SESSION && channel_ref_decode(body, &ref)) {
+            outcome->channel.destination = ref.shard;
+            outcome->channel.opened_seq = ref.seq;
+        }
     } else if (row->state == OUTCOME_ROW_REFUSED) {
         outcome_refused(step, body);
     } else {
@@ -408,7 +410,8 @@ static struct slice pending_ref(struct step *step)
 
     if (channel->opened_seq == 0)
         return (struct slice){ 0 };
-    return channel_ref_encode(&step->applier->arena, channel->destination, channel->opened_seq);
+    return channel_ref_encode(&step->applier->arena,
+                              (struct channel_ref){ channel->destination, channel->opened_seq });
 }
 
 static void step_committed(struct step *step)

@@ -183,8 +183,8 @@ err channel_open(struct apply_context *context, uint32_t destination,
 err channel_record_cancel(struct apply_context *context, uint32_t destination, uint64_t seq)
 {
     Holdfast__Internal__V1__OutboxRow *row = NULL;
-    enum state_found found =
-        outbox_find(context->state, context->arena, destination, seq, context->need, &row);
+    struct channel_ref ref = { destination, seq };
+    enum state_found found = outbox_find(context->state, context->arena, ref, context->need, &row);
 
     if (found == STATE_MISSING)
         return ERR_NEED;
@@ -196,28 +196,26 @@ err channel_record_cancel(struct apply_context *context, uint32_t destination, u
     return ERR_OK;
 }
 
-err channel_cancel(struct apply_context *context, struct slice ref)
+err channel_cancel(struct apply_context *context, struct slice pending)
 {
     Holdfast__Internal__V1__OutboxRow *row = NULL;
-    uint32_t destination;
-    uint64_t seq;
+    struct channel_ref ref;
 
-    if (!channel_ref_decode(ref, &destination, &seq))
+    if (!channel_ref_decode(pending, &ref))
         return apply_damaged(context, context->op->entity, OUTCOME_DAMAGE);
-    enum state_found found =
-        outbox_find(context->state, context->arena, destination, seq, context->need, &row);
+    enum state_found found = outbox_find(context->state, context->arena, ref, context->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
     if (found == STATE_ABSENT) /* It stands while its operation is PENDING. */
         return apply_damaged(context, context->op->entity, OUTBOX_DAMAGE);
     context->pending = true;
-    context->channel->destination = destination;
-    context->channel->opened_seq = seq;
+    context->channel->destination = ref.shard;
+    context->channel->opened_seq = ref.seq;
     if (row == NULL || row->cancel) /* Without a row that can be read it stays PENDING. */
         return ERR_OK;
     row->cancel = true;
-    outbox_store(context, destination, row);
-    context->channel->cancelled_seq = seq;
+    outbox_store(context, ref.shard, row);
+    context->channel->cancelled_seq = ref.seq;
     context->channel->touched = true;
     return ERR_OK;
 }

@@ -59,9 +59,9 @@ NODISCARD err channel_next_seq(struct apply_context *context, uint32_t destinati
 NODISCARD err channel_record_cancel(struct apply_context *context, uint32_t destination,
                                     uint64_t seq);
 
-/* A seal of a PENDING operation: asks for its record (`ref`: the outcome row's body) to be
+/* A seal of a PENDING operation: asks for its record (`pending`: the outcome row's body) to be
  * cancelled; context->channel says which. ERR_NEED. */
-NODISCARD err channel_cancel(struct apply_context *context, struct slice ref);
+NODISCARD err channel_cancel(struct apply_context *context, struct slice pending);
 
 /* What an APPLIED transfer's caller is answered, without WriteInfo. Arena memory. */
 struct slice channel_answer_body(struct arena *arena, const Holdfast__Internal__V1__OutboxRow *row,

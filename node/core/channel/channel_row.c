@@ -98,36 +98,34 @@ Holdfast__Internal__V1__InboxRow *inbox_decode(struct arena *arena, struct slice
     return row != NULL && row->result != NULL ? row : NULL;
 }
 
-enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t destination,
-                             uint64_t seq, struct need *need,
-                             Holdfast__Internal__V1__OutboxRow **ret)
+enum state_found outbox_find(struct state *state, struct arena *arena, struct channel_ref ref,
+                             struct need *need, Holdfast__Internal__V1__OutboxRow **ret)
 {
     struct row_key key;
     struct slice value;
 
-    row_key_outbox(&key, destination, seq);
+    row_key_outbox(&key, ref.shard, ref.seq);
     enum state_found found = row_find(state, &key, need, &value);
-    *ret = found == STATE_PRESENT ? outbox_decode(arena, value, seq) : NULL;
+    *ret = found == STATE_PRESENT ? outbox_decode(arena, value, ref.seq) : NULL;
     return found;
 }
 
-enum state_found outbox_look(struct state *state, uint32_t destination, uint64_t seq,
-                             struct need *need)
+enum state_found outbox_look(struct state *state, struct channel_ref ref, struct need *need)
 {
     struct row_key key;
     struct slice value;
 
-    row_key_outbox(&key, destination, seq);
+    row_key_outbox(&key, ref.shard, ref.seq);
     return row_find(state, &key, need, &value);
 }
 
-enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
+enum state_found inbox_find(struct state *state, struct arena *arena, struct channel_ref ref,
                             struct need *need, Holdfast__Internal__V1__InboxRow **ret)
 {
     struct row_key key;
     struct slice value;
 
-    row_key_inbox(&key, source, seq);
+    row_key_inbox(&key, ref.shard, ref.seq);
     enum state_found found = row_find(state, &key, need, &value);
     *ret = found == STATE_PRESENT ? inbox_decode(arena, value) : NULL;
     return found;
@@ -198,20 +196,19 @@ void inbox_store(struct apply_context *context, uint32_t source,
     store(context, &key, &row->base);
 }
 
-struct slice channel_ref_encode(struct arena *arena, uint32_t destination, uint64_t seq)
+struct slice channel_ref_encode(struct arena *arena, struct channel_ref ref)
 {
     uint8_t *bytes = arena_alloc(arena, CHANNEL_REF_BYTES);
 
-    store_u32(bytes, destination);
-    store_u64(bytes + 4, seq);
+    store_u32(bytes, ref.shard);
+    store_u64(bytes + 4, ref.seq);
     return (struct slice){ bytes, CHANNEL_REF_BYTES };
 }
 
-bool channel_ref_decode(struct slice body, uint32_t *ret_destination, uint64_t *ret_seq)
+bool channel_ref_decode(struct slice body, struct channel_ref *ret_ref)
 {
     if (body.size != CHANNEL_REF_BYTES || load_u32(body.data) > UINT16_MAX)
         return false;
-    *ret_destination = load_u32(body.data);
-    *ret_seq = load_u64(body.data + 4);
+    *ret_ref = (struct channel_ref){ load_u32(body.data), load_u64(body.data + 4) };
     return true;
 }

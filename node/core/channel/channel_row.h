@@ -33,6 +33,12 @@ _Static_assert(2 * CHANNEL_BATCH_MAX <= SETTLE_ITEMS_MAX, "one delivery's decisi
 /* Records of an inbox dropped by one entry. */
 #define CHANNEL_DROP_MAX 4096u
 
+/* A record: of the outbox for that shard, or of the inbox from it. */
+struct channel_ref {
+    uint32_t shard;
+    uint64_t seq;
+};
+
 /* All of them: MISSING, and the key is noted in `need` (unless that is NULL); ABSENT; PRESENT,
  * and *ret is in the arena, or NULL: the row cannot be read. */
 enum state_found channel_out_find(struct state *state, struct arena *arena, uint32_t destination,
@@ -40,13 +46,11 @@ enum state_found channel_out_find(struct state *state, struct arena *arena, uint
 enum state_found channel_in_find(struct state *state, struct arena *arena, uint32_t source,
                                  struct need *need, Holdfast__Internal__V1__ChannelInRow **ret);
 /* One that cannot be read stays open, and nothing is done with it. */
-enum state_found outbox_find(struct state *state, struct arena *arena, uint32_t destination,
-                             uint64_t seq, struct need *need,
-                             Holdfast__Internal__V1__OutboxRow **ret);
+enum state_found outbox_find(struct state *state, struct arena *arena, struct channel_ref ref,
+                             struct need *need, Holdfast__Internal__V1__OutboxRow **ret);
 /* Whether it is there, without reading it. */
-enum state_found outbox_look(struct state *state, uint32_t destination, uint64_t seq,
-                             struct need *need);
-enum state_found inbox_find(struct state *state, struct arena *arena, uint32_t source, uint64_t seq,
+enum state_found outbox_look(struct state *state, struct channel_ref ref, struct need *need);
+enum state_found inbox_find(struct state *state, struct arena *arena, struct channel_ref ref,
                             struct need *need, Holdfast__Internal__V1__InboxRow **ret);
 
 /* A row's value, in the arena. NULL: it cannot be read. */
@@ -80,8 +84,8 @@ void inbox_store(struct apply_context *context, uint32_t source,
                  const Holdfast__Internal__V1__InboxRow *row);
 
 /* What a PENDING operation's row says: which record of the outbox it waits for. */
-struct slice channel_ref_encode(struct arena *arena, uint32_t destination, uint64_t seq);
+struct slice channel_ref_encode(struct arena *arena, struct channel_ref ref);
 /* False: malformed, and nothing is set. */
-NODISCARD bool channel_ref_decode(struct slice body, uint32_t *ret_destination, uint64_t *ret_seq);
+NODISCARD bool channel_ref_decode(struct slice body, struct channel_ref *ret_ref);
 
 #endif

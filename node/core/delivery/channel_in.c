@@ -89,8 +89,8 @@ static enum state_found stored_find(struct delivery *d, uint64_t seq,
 {
     if (d->context->meta->inboxes_told && seq > d->decided)
         return STATE_ABSENT;
-    return inbox_find(d->context->state, d->context->arena, d->source, seq, d->context->need,
-                      ret_row);
+    struct channel_ref ref = { d->source, seq };
+    return inbox_find(d->context->state, d->context->arena, ref, d->context->need, ret_row);
 }
 
 static err mail_decide(struct delivery *d, uint32_t place,

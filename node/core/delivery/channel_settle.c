@@ -230,14 +230,15 @@ static err watermark_follow(struct apply_context *context, uint32_t destination,
                             Holdfast__Internal__V1__ChannelOutRow *stands)
 {
     while (stands->watermark < stands->last_seq) {
-        enum state_found found =
-            outbox_look(context->state, destination, stands->watermark + 1, NULL);
+        struct channel_ref next = { destination, stands->watermark + 1 };
+        enum state_found found = outbox_look(context->state, next, NULL);
         if (found == STATE_PRESENT)
             break;
         if (found == STATE_MISSING) {
             uint64_t end = stands->watermark + LOOK_AHEAD;
             for (uint64_t seq = stands->watermark + 1; seq <= end && seq <= stands->last_seq; seq++)
-                (void)outbox_look(context->state, destination, seq, context->need);
+                (void)outbox_look(context->state, (struct channel_ref){ destination, seq },
+                                  context->need);
             return ERR_NEED;
         }
         stands->watermark++;
@@ -289,8 +290,8 @@ static err settle_item(struct apply_context *context, uint32_t place,
 
     if (!channel_result_decides(item->result) || item->result->seq <= stands->watermark)
         return ERR_OK;
-    enum state_found found = outbox_find(context->state, context->arena, destination,
-                                         item->result->seq, context->need, &row);
+    struct channel_ref ref = { destination, item->result->seq };
+    enum state_found found = outbox_find(context->state, context->arena, ref, context->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
     if (row == NULL) /* The same decision was logged before; or the row cannot be read. */

@@ -18,16 +18,10 @@
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/rounds.h"
 
-#define NOW_MS 1700000000000ull
-#define OP     "018bcfe5-6800-7000-8000-00000000000"
+#define OP "018bcfe5-6800-7000-8000-00000000000"
 
 struct fixture {
-    struct arena arena;
-    struct document_rules rules;
-    struct merge_replica *replicas[2];
-    uint64_t now_ms;
-    struct refusal refusal;
-    struct document_begun begun;
+    struct pair pair;
     Holdfast__V1__GetDocumentResponse *got;
 };
 
@@ -47,22 +41,21 @@ static void define(struct fixture *f, uint64_t number, const char *name,
     version.version = 1;
     version.name = text_lend(name);
     version.body = &body;
-    assert_int_equal(document_rules_take(&f->rules, arena_pack(&f->arena, &version.base)), ERR_OK);
+    assert_int_equal(document_rules_take(&f->pair.rules, arena_pack(&f->pair.arena, &version.base)),
+                     ERR_OK);
 }
 
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
 
-    f->now_ms = NOW_MS;
-    for (uint64_t i = 0; i < 2; i++)
-        f->replicas[i] = fixture_member(i + 1);
+    pair_init(&f->pair);
     define(f, 1, "prefs", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_LAST_WRITE, 0);
     define(f, 2, "settings", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_MERGE, 100);
     define(f, 3, "tags", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_SET, 0);
     define(f, 4, "rooms", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_VECTOR, 0);
     define(f, 5, "stats", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_COUNTER, 0);
-    f->rules.complete = true;
+    f->pair.rules.complete = true;
     *state = f;
     return 0;
 }
@@ -71,29 +64,12 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    for (int i = 0; i < 2; i++)
-        merge_free(f->replicas[i]);
-    document_rules_deinit(&f->rules);
-    arena_deinit(&f->arena);
+    pair_deinit(&f->pair);
     free(f);
     return 0;
 }
 
 /* ---- calls ---- */
-
-static err call(struct fixture *f, int member, uint32_t method, const ProtobufCMessage *request)
-{
-    struct document_context context = { .arena = &f->arena,
-                                        .rules = &f->rules,
-                                        .replica = f->replicas[member],
-                                        .now_ms = f->now_ms,
-                                        .refusal = &f->refusal };
-
-    f->begun = (struct document_begun){ 0 };
-    f->refusal = (struct refusal){ 0 };
-    merge_durable(f->replicas[member], f->replicas[member]->log_end);
-    return document_method_find(method)->begin(&context, arena_pack(&f->arena, request), &f->begun);
-}
 
 struct put {
     const char *collection, *json, *context;
@@ -114,7 +90,7 @@ static err put(struct fixture *f, int member, const struct put *put)
     if (put->ttl_ms != 0)
         request._ttl_ms_case = HOLDFAST__V1__PUT_DOCUMENT_REQUEST___TTL_MS_TTL_MS;
     request.ttl_ms = put->ttl_ms;
-    return call(f, member, METHOD_PUT_DOCUMENT, &request.base);
+    return pair_call(&f->pair, member, METHOD_PUT_DOCUMENT, &request.base);
 }
 
 static const Holdfast__V1__Document *get(struct fixture *f, int member, const char *collection,
@@ -126,10 +102,10 @@ static const Holdfast__V1__Document *get(struct fixture *f, int member, const ch
     request.collection = text_lend(collection);
     request.key = text_lend("k");
     request.context = text_lend(context);
-    if (call(f, member, METHOD_GET_DOCUMENT, &request.base) != ERR_OK)
+    if (pair_call(&f->pair, member, METHOD_GET_DOCUMENT, &request.base) != ERR_OK)
         return NULL;
-    f->got = (void *)arena_unpack(&f->arena, &holdfast__v1__get_document_response__descriptor,
-                                  f->begun.answer);
+    f->got = (void *)arena_unpack(&f->pair.arena, &holdfast__v1__get_document_response__descriptor,
+                                  f->pair.begun.answer);
     assert_non_null(f->got);
     return f->got->document;
 }
@@ -157,7 +133,7 @@ static err merge(struct fixture *f, const char *collection, const char *patch)
     request.key = text_lend("k");
     request.edit_case = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_MERGE;
     request.merge = text_lend(patch);
-    return call(f, 0, METHOD_UPDATE_DOCUMENT, &request.base);
+    return pair_call(&f->pair, 0, METHOD_UPDATE_DOCUMENT, &request.base);
 }
 
 struct step {
@@ -183,7 +159,7 @@ static err step_at(struct fixture *f, int member, const char *collection, struct
     request.key = text_lend("k");
     request.edit_case = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_PATCH;
     request.patch = &list;
-    return call(f, member, METHOD_UPDATE_DOCUMENT, &request.base);
+    return pair_call(&f->pair, member, METHOD_UPDATE_DOCUMENT, &request.base);
 }
 
 static err step(struct fixture *f, const char *collection, struct step said)
@@ -194,10 +170,10 @@ static err step(struct fixture *f, const char *collection, struct step said)
 static void refused(struct fixture *f, err e, Holdfast__V1__ErrorCode code, const char *field)
 {
     assert_int_not_equal(e, ERR_OK);
-    assert_int_equal(f->refusal.code, code);
-    assert_non_null(f->refusal.message);
+    assert_int_equal(f->pair.refusal.code, code);
+    assert_non_null(f->pair.refusal.message);
     if (field != NULL)
-        assert_string_equal(f->refusal.field, field);
+        assert_string_equal(f->pair.refusal.field, field);
 }
 
 /* ---- tests ---- */
@@ -210,13 +186,13 @@ static void a_document_is_written_read_and_deleted(void **state)
     shows(f, 0, "prefs", NULL);
     assert_int_equal(put(f, 0, &(struct put){ "prefs", "{\"b\":1, \"a\":[2]}", NULL, 0, NULL }),
                      ERR_OK);
-    assert_true(f->begun.ticket != 0 && f->begun.context[0] == 'd');
+    assert_true(f->pair.begun.ticket != 0 && f->pair.begun.context[0] == 'd');
     shows(f, 0, "prefs", "{\"a\":[2],\"b\":1}");
     gone.entity = text_lend("player:7");
     gone.op_id = text_lend(OP "4");
     gone.collection = text_lend("prefs");
     gone.key = text_lend("k");
-    assert_int_equal(call(f, 0, METHOD_DELETE_DOCUMENT, &gone.base), ERR_OK);
+    assert_int_equal(pair_call(&f->pair, 0, METHOD_DELETE_DOCUMENT, &gone.base), ERR_OK);
     shows(f, 0, "prefs", NULL);
     assert_true(f->got->context[0] == 'd'); /* It has seen that there is none. */
 }
@@ -227,9 +203,9 @@ writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both(void
     struct fixture *f = *state;
 
     assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"left\"", NULL, 0, NULL }), ERR_OK);
-    f->now_ms++;
+    f->pair.now_ms++;
     assert_int_equal(put(f, 1, &(struct put){ "rooms", "\"right\"", NULL, 0, OP "8" }), ERR_OK);
-    fixture_exchange(f->replicas, f->now_ms);
+    fixture_exchange(f->pair.replicas, f->pair.now_ms);
     for (int member = 0; member < 2; member++) {
         const Holdfast__V1__Document *document = get(f, member, "rooms", "");
         assert_int_equal(document->n_siblings, 2);
@@ -238,7 +214,7 @@ writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both(void
     }
     const char *context = f->got->context;
     assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"both\"", context, 0, NULL }), ERR_OK);
-    fixture_exchange(f->replicas, f->now_ms);
+    fixture_exchange(f->pair.replicas, f->pair.now_ms);
     shows(f, 1, "rooms", "\"both\"");
     assert_int_equal(f->got->document->n_siblings, 0);
 }
@@ -249,11 +225,11 @@ static void leaves_of_both_sides_stand(void **state)
 
     assert_int_equal(
         put(f, 0, &(struct put){ "settings", "{\"a\":{\"x\":1,\"y\":2}}", NULL, 0, NULL }), ERR_OK);
-    fixture_exchange(f->replicas, f->now_ms);
+    fixture_exchange(f->pair.replicas, f->pair.now_ms);
     assert_int_equal(merge(f, "settings", "{\"a\":{\"x\":7,\"y\":null},\"b/c\":true}"), ERR_OK);
     shows(f, 0, "settings", "{\"a\":{\"x\":7},\"b/c\":true}");
     assert_int_equal(put(f, 1, &(struct put){ "settings", "{\"z\":0}", NULL, 0, NULL }), ERR_OK);
-    fixture_exchange(f->replicas, f->now_ms);
+    fixture_exchange(f->pair.replicas, f->pair.now_ms);
     shows(f, 0, "settings", "{\"a\":{\"x\":7},\"b/c\":true,\"z\":0}");
     shows(f, 1, "settings", "{\"a\":{\"x\":7},\"b/c\":true,\"z\":0}");
     assert_int_equal(
@@ -310,13 +286,14 @@ static void a_step_that_is_sent_again_is_done_once(void **state)
                      ERR_OK);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(step(f, "prefs", steps[i]), ERR_OK);
-        fixture_exchange(f->replicas, f->now_ms);
+        fixture_exchange(f->pair.replicas, f->pair.now_ms);
         assert_int_equal(step_at(f, 1, "prefs", steps[i]), ERR_OK);
-        assert_true(f->begun.ticket != 0 && f->begun.context[0] == 'd');
+        assert_true(f->pair.begun.ticket != 0 && f->pair.begun.context[0] == 'd');
         shows(f, 1, "prefs", shown[i]);
-        fixture_exchange(f->replicas, f->now_ms);
-        fixture_exchange((struct merge_replica *const[]){ f->replicas[1], f->replicas[0] },
-                         f->now_ms);
+        fixture_exchange(f->pair.replicas, f->pair.now_ms);
+        fixture_exchange(
+            (struct merge_replica *const[]){ f->pair.replicas[1], f->pair.replicas[0] },
+            f->pair.now_ms);
         shows(f, 0, "prefs", shown[i]);
     }
     /* Another step is another operation, though its caller says the same op_id. */
@@ -348,8 +325,8 @@ static void what_expired_is_not_shown(void **state)
 
     assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 5000, NULL }), ERR_OK);
     shows(f, 0, "prefs", "1");
-    assert_int_equal(f->got->document->expires_at_ms, NOW_MS + 5000);
-    f->now_ms += 5000;
+    assert_int_equal(f->got->document->expires_at_ms, PAIR_BEGINS_MS + 5000);
+    f->pair.now_ms += 5000;
     shows(f, 0, "prefs", NULL);
 }
 
@@ -359,21 +336,21 @@ static void a_context_is_of_its_document_and_of_the_cluster(void **state)
     char *context;
 
     assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 0, NULL }), ERR_OK);
-    context = arena_text(&f->arena, slice_from_text(f->begun.context));
+    context = arena_text(&f->pair.arena, slice_from_text(f->pair.begun.context));
     /* The other one has not heard of it. */
     assert_null(get(f, 1, "prefs", context));
-    assert_int_equal(f->refusal.code, CODE(UNAVAILABLE));
-    fixture_exchange(f->replicas, f->now_ms);
+    assert_int_equal(f->pair.refusal.code, CODE(UNAVAILABLE));
+    fixture_exchange(f->pair.replicas, f->pair.now_ms);
     assert_non_null(get(f, 1, "prefs", context));
     assert_null(get(f, 1, "tags", context));
-    assert_int_equal(f->refusal.code, CODE(INVALID_ARGUMENT));
+    assert_int_equal(f->pair.refusal.code, CODE(INVALID_ARGUMENT));
     size_t size = strlen(context);
     for (size_t i = 0; i < size; i++) {
         char stood = context[i];
         context[i] = stood == 'A' ? 'B' : 'A';
         assert_null(get(f, 1, "prefs", context));
-        assert_int_equal(f->refusal.code, CODE(INVALID_ARGUMENT));
-        assert_string_equal(f->refusal.field, "context");
+        assert_int_equal(f->pair.refusal.code, CODE(INVALID_ARGUMENT));
+        assert_string_equal(f->pair.refusal.field, "context");
         context[i] = stood;
     }
 }
@@ -388,7 +365,7 @@ static void bad_input_is_refused_with_its_field(void **state)
     deep[199] = 0;
     refused(f, put(f, 0, &(struct put){ "pref", "1", NULL, 0, NULL }), CODE(NOT_FOUND),
             "collection");
-    assert_non_null(strstr(f->refusal.message, "prefs"));
+    assert_non_null(strstr(f->pair.refusal.message, "prefs"));
     refused(f, put(f, 0, &(struct put){ "A", "1", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
             "collection");
     refused(f, put(f, 0, &(struct put){ "prefs", "{", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
@@ -431,7 +408,7 @@ static void bad_input_is_refused_with_its_field(void **state)
 static void deleted_documents_leave_room_for_others(void **state)
 {
     struct fixture *f = *state;
-    struct merge_store *store = &f->replicas[0]->store;
+    struct merge_store *store = &f->pair.replicas[0]->store;
 
     for (uint32_t i = 0; i < DOCUMENT_ROWS_MAX; i++) {
         uint8_t name[8];
@@ -455,11 +432,11 @@ static void the_documents_of_a_deleted_collection_go(void **state)
     const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
                                     NULL };
     struct fixture *f = *state;
-    struct document_context context = { .arena = &f->arena,
-                                        .rules = &f->rules,
-                                        .replica = f->replicas[0],
-                                        .now_ms = f->now_ms,
-                                        .refusal = &f->refusal };
+    struct document_context context = { .arena = &f->pair.arena,
+                                        .rules = &f->pair.rules,
+                                        .replica = f->pair.replicas[0],
+                                        .now_ms = f->pair.now_ms,
+                                        .refusal = &f->pair.refusal };
     struct merge_key *key = NULL;
     uint32_t dropped = 0;
 
@@ -467,15 +444,15 @@ static void the_documents_of_a_deleted_collection_go(void **state)
     assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 0, NULL }), ERR_OK);
     assert_int_equal(step(f, "stats", increment), ERR_OK);
     assert_int_equal(document_sweep_deleted(&context, NULL, &key), ERR_NOT_FOUND);
-    f->rules.list[1].deleted = f->rules.list[4].deleted = true;
-    f->rules.deleted_count = 2;
+    f->pair.rules.list[1].deleted = f->pair.rules.list[4].deleted = true;
+    f->pair.rules.deleted_count = 2;
     while (document_sweep_deleted(&context, NULL, &key) == ERR_OK) {
         merge_key_unref(key);
         dropped++;
     }
     assert_int_equal(dropped, 2);
-    fixture_exchange(f->replicas, f->now_ms);
-    f->rules.list[1].deleted = f->rules.list[4].deleted = false;
+    fixture_exchange(f->pair.replicas, f->pair.now_ms);
+    f->pair.rules.list[1].deleted = f->pair.rules.list[4].deleted = false;
     for (int member = 0; member < 2; member++) {
         shows(f, member, "settings", NULL);
         shows(f, member, "stats", NULL);
@@ -487,10 +464,10 @@ static void a_name_is_not_unknown_before_all_definitions_are_read(void **state)
 {
     struct fixture *f = *state;
 
-    f->rules.complete = false;
+    f->pair.rules.complete = false;
     refused(f, put(f, 0, &(struct put){ "later", "1", NULL, 0, NULL }), CODE(UNAVAILABLE), NULL);
     assert_int_equal(put(f, 0, &(struct put){ "prefs", "1", NULL, 0, NULL }), ERR_OK);
-    f->rules.complete = true;
+    f->pair.rules.complete = true;
     refused(f, put(f, 0, &(struct put){ "later", "1", NULL, 0, NULL }), CODE(NOT_FOUND),
             "collection");
 }
@@ -506,8 +483,8 @@ static void too_large_is_told_by_limit_and_value(void **state)
     memcpy(json + 120, "\":1}", 5);
     refused(f, put(f, 0, &(struct put){ "settings", json, NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
             NULL);
-    assert_non_null(strstr(f->refusal.limit, "100"));
-    assert_string_equal(f->refusal.value, "119");
+    assert_non_null(strstr(f->pair.refusal.limit, "100"));
+    assert_string_equal(f->pair.refusal.value, "119");
     json[70] = '"';
     memcpy(json + 71, ":1}", 4);
     assert_int_equal(put(f, 0, &(struct put){ "settings", json, NULL, 0, NULL }), ERR_OK);
@@ -523,7 +500,7 @@ static void what_is_above_its_limit_may_shrink(void **state)
 
     assert_int_equal(put(f, 0, &(struct put){ "settings", fields, NULL, 0, NULL }), ERR_OK);
     assert_int_equal(put(f, 0, &(struct put){ "prefs", fields, NULL, 0, NULL }), ERR_OK);
-    document_rules_clear(&f->rules);
+    document_rules_clear(&f->pair.rules);
     define(f, 1, "prefs", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_LAST_WRITE, 10);
     define(f, 2, "settings", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_MERGE, 10);
     refused(f, merge(f, "settings", "{\"c\":1}"), CODE(CAPACITY_FULL), NULL);
@@ -548,11 +525,11 @@ static void a_majority_that_is_not_near_is_unavailable(void **state)
     request.key = text_lend("k");
     request.json = text_lend("1");
     request.durability = HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_MAJORITY;
-    refused(f, call(f, 0, METHOD_PUT_DOCUMENT, &request.base), CODE(UNAVAILABLE), NULL);
-    assert_true(f->refusal.retry_after_ms > 0);
+    refused(f, pair_call(&f->pair, 0, METHOD_PUT_DOCUMENT, &request.base), CODE(UNAVAILABLE), NULL);
+    assert_true(f->pair.refusal.retry_after_ms > 0);
     shows(f, 0, "prefs", NULL);
     request.durability = HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_MEMORY;
-    refused(f, call(f, 0, METHOD_PUT_DOCUMENT, &request.base), CODE(INVALID_ARGUMENT),
+    refused(f, pair_call(&f->pair, 0, METHOD_PUT_DOCUMENT, &request.base), CODE(INVALID_ARGUMENT),
             "durability");
 }
 
@@ -570,7 +547,7 @@ static void a_list_walks_one_collection_by_prefix(void **state)
         request.collection = text_lend("prefs");
         request.key = text_lend(keys[i]);
         request.json = text_lend("1");
-        assert_int_equal(call(f, 0, METHOD_PUT_DOCUMENT, &request.base), ERR_OK);
+        assert_int_equal(pair_call(&f->pair, 0, METHOD_PUT_DOCUMENT, &request.base), ERR_OK);
     }
     assert_int_equal(put(f, 0, &(struct put){ "rooms", "1", NULL, 0, NULL }), ERR_OK);
     list.entity = text_lend("player:7");
@@ -578,9 +555,10 @@ static void a_list_walks_one_collection_by_prefix(void **state)
     list.prefix = text_lend("ab");
     list.page_size = 3;
     for (int pages = 0; pages < 3; pages++) {
-        assert_int_equal(call(f, 0, METHOD_LIST_DOCUMENTS, &list.base), ERR_OK);
-        const Holdfast__V1__ListDocumentsResponse *page = (void *)arena_unpack(
-            &f->arena, &holdfast__v1__list_documents_response__descriptor, f->begun.answer);
+        assert_int_equal(pair_call(&f->pair, 0, METHOD_LIST_DOCUMENTS, &list.base), ERR_OK);
+        const Holdfast__V1__ListDocumentsResponse *page =
+            (void *)arena_unpack(&f->pair.arena, &holdfast__v1__list_documents_response__descriptor,
+                                 f->pair.begun.answer);
         for (size_t i = 0; i < page->n_documents; i++) {
             size_t size = strlen(seen);
             snprintf(seen + size, sizeof seen - size, "%s ", page->documents[i]->key);
@@ -591,10 +569,12 @@ static void a_list_walks_one_collection_by_prefix(void **state)
     }
     assert_string_equal(seen, "ab ab1 ab2 ab3 ");
     list.cursor = text_lend("rubbish");
-    refused(f, call(f, 0, METHOD_LIST_DOCUMENTS, &list.base), CODE(INVALID_ARGUMENT), "cursor");
+    refused(f, pair_call(&f->pair, 0, METHOD_LIST_DOCUMENTS, &list.base), CODE(INVALID_ARGUMENT),
+            "cursor");
     list.cursor = text_lend("");
     list.page_size = 101;
-    refused(f, call(f, 0, METHOD_LIST_DOCUMENTS, &list.base), CODE(INVALID_ARGUMENT), "page_size");
+    refused(f, pair_call(&f->pair, 0, METHOD_LIST_DOCUMENTS, &list.base), CODE(INVALID_ARGUMENT),
+            "page_size");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

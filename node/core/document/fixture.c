@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/codec/arena_proto.h"
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/members.h"
 #include "node/core/mergeable/rounds.h"
@@ -52,4 +53,46 @@ void fixture_exchange(struct merge_replica *const replicas[2], uint64_t now_ms)
         free(out.done);
         buf_deinit(&out.log);
     }
+}
+
+void pair_init(struct pair *pair)
+{
+    *pair = (struct pair){ .now_ms = PAIR_BEGINS_MS };
+    for (uint64_t i = 0; i < 2; i++)
+        pair->replicas[i] = fixture_member(i + 1);
+    living_hear(&pair->living, 100, PAIR_BEGINS_MS - LIVING_SETTLE_MS);
+    living_put(&pair->living, (struct incarnation){ 1, 10 }, false);
+    living_complete(&pair->living);
+}
+
+void pair_deinit(struct pair *pair)
+{
+    for (int i = 0; i < 2; i++)
+        merge_free(pair->replicas[i]);
+    document_rules_deinit(&pair->rules);
+    living_deinit(&pair->living);
+    arena_deinit(&pair->arena);
+}
+
+struct document_context pair_context(struct pair *pair, int member)
+{
+    return (struct document_context){ .arena = &pair->arena,
+                                      .rules = &pair->rules,
+                                      .replica = pair->replicas[member],
+                                      .living = &pair->living,
+                                      .now_ms = pair->now_ms,
+                                      .full = pair->full,
+                                      .erased = pair->erased,
+                                      .refusal = &pair->refusal };
+}
+
+err pair_call(struct pair *pair, int member, uint32_t method, const ProtobufCMessage *request)
+{
+    struct document_context context = pair_context(pair, member);
+
+    pair->begun = (struct document_begun){ 0 };
+    pair->refusal = (struct refusal){ 0 };
+    merge_durable(pair->replicas[member], pair->replicas[member]->log_end);
+    return document_method_find(method)->begin(&context, arena_pack(&pair->arena, request),
+                                               &pair->begun);
 }

@@ -21,20 +21,14 @@
 #include "node/core/mergeable/write.h"
 #include "runtime/base/check.h"
 
-#define NOW_MS 1700000000000ull
-#define ROWS   64u
+#define ROWS 64u
 
 typedef Holdfast__Internal__V1__ListNodeOnlineResponse page_response;
 
 struct fixture {
-    struct arena arena;
-    struct document_rules rules;
-    struct living living;
-    struct merge_replica *replicas[2];
+    struct pair pair;
     struct online online[2];
-    uint64_t now_ms;
     unsigned op;
-    struct refusal refusal;
     const char *hidden; /* An entity. */
 };
 
@@ -42,14 +36,9 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
 
-    f->now_ms = NOW_MS;
-    for (uint64_t i = 0; i < 2; i++) {
-        f->replicas[i] = fixture_member(i + 1);
-        online_begin(&f->online[i], &f->replicas[i]->store);
-    }
-    living_hear(&f->living, 100, NOW_MS - LIVING_SETTLE_MS);
-    living_put(&f->living, (struct incarnation){ 1, 10 }, false);
-    living_complete(&f->living);
+    pair_init(&f->pair);
+    for (uint64_t i = 0; i < 2; i++)
+        online_begin(&f->online[i], &f->pair.replicas[i]->store);
     *state = f;
     return 0;
 }
@@ -58,44 +47,25 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    for (int i = 0; i < 2; i++) {
-        merge_free(f->replicas[i]);
+    pair_deinit(&f->pair);
+    for (int i = 0; i < 2; i++)
         online_deinit(&f->online[i]);
-    }
-    living_deinit(&f->living);
-    arena_deinit(&f->arena);
     free(f);
     return 0;
 }
 
 /* ---- calls ---- */
 
-static struct document_context context_of(struct fixture *f, int member)
-{
-    return (struct document_context){ .arena = &f->arena,
-                                      .rules = &f->rules,
-                                      .replica = f->replicas[member],
-                                      .living = &f->living,
-                                      .now_ms = f->now_ms,
-                                      .refusal = &f->refusal };
-}
-
 static void call(struct fixture *f, int member, uint32_t method, const ProtobufCMessage *request)
 {
-    struct document_context context = context_of(f, member);
-    struct document_begun begun = { 0 };
-
-    merge_durable(f->replicas[member], f->replicas[member]->log_end);
-    assert_int_equal(
-        document_method_find(method)->begin(&context, arena_pack(&f->arena, request), &begun),
-        ERR_OK);
+    assert_int_equal(pair_call(&f->pair, member, method, request), ERR_OK);
     if (f->online[member].count <= ROWS) /* It walks over all. */
         online_check(&f->online[member]);
 }
 
 static char *op_of(struct fixture *f)
 {
-    return arena_printf(&f->arena, "018bcfe5-6800-7000-8000-%012u", ++f->op);
+    return arena_printf(&f->pair.arena, "018bcfe5-6800-7000-8000-%012u", ++f->op);
 }
 
 /* For 60 s, or by server 1-10; a millisecond later than what was set before. */
@@ -104,7 +74,7 @@ static void set(struct fixture *f, int member, const char *player, const char *c
 {
     Holdfast__V1__SetPresenceRequest request = HOLDFAST__V1__SET_PRESENCE_REQUEST__INIT;
 
-    f->now_ms++;
+    f->pair.now_ms++;
     request.player_id = text_lend(player);
     request.op_id = op_of(f);
     request.connection = text_lend(connection);
@@ -144,7 +114,7 @@ static bool hides(void *user, struct slice entity)
 static struct online_filter filter_of(struct fixture *f)
 {
     return (struct online_filter){
-        .living = &f->living, .now_ms = f->now_ms, .hides = hides, .user = f
+        .living = &f->pair.living, .now_ms = f->pair.now_ms, .hides = hides, .user = f
     };
 }
 
@@ -158,21 +128,21 @@ struct turn {
 
 static page_response *ask(struct fixture *f, int member, struct turn turn)
 {
-    page_response *response = arena_alloc(&f->arena, sizeof *response);
+    page_response *response = arena_alloc(&f->pair.arena, sizeof *response);
     const struct online_filter filter = filter_of(f);
     struct slice entity = { 0 };
 
     if (turn.player != NULL)
-        entity = slice_from_text(arena_printf(&f->arena, "player:%s", turn.player));
+        entity = slice_from_text(arena_printf(&f->pair.arena, "player:%s", turn.player));
     const struct online_ask asked = { .behind = { turn.at, entity },
                                       .upwards = turn.upwards,
                                       .limit = turn.limit > 0 ? turn.limit : ROWS,
                                       .filter = &filter,
-                                      .arena = &f->arena };
-    struct online_part part = { .online = &f->online[member], .replica = f->replicas[member] };
+                                      .arena = &f->pair.arena };
+    struct online_part part = { .online = &f->online[member], .replica = f->pair.replicas[member] };
 
     holdfast__internal__v1__list_node_online_response__init(response);
-    response->rows = arena_alloc(&f->arena, ROWS * sizeof *response->rows);
+    response->rows = arena_alloc(&f->pair.arena, ROWS * sizeof *response->rows);
     online_page(&asked, &part, 1, response);
     return response;
 }
@@ -182,7 +152,7 @@ static const char *names_of(struct fixture *f, const page_response *page)
     const char *text = "";
 
     for (size_t i = 0; i < page->n_rows; i++)
-        text = arena_printf(&f->arena, "%s%s%s", text, i > 0 ? " " : "",
+        text = arena_printf(&f->pair.arena, "%s%s%s", text, i > 0 ? " " : "",
                             page->rows[i]->player->player_id);
     return text;
 }
@@ -214,7 +184,7 @@ static void those_who_were_set_last_come_first(void **state)
 
     assert_string_equal(names_of(f, page), "ada cy bo");
     assert_int_equal(page->rows[0]->player->connections, 2);
-    assert_int_equal(page->rows[0]->player->last_set_at_ms, f->now_ms);
+    assert_int_equal(page->rows[0]->player->last_set_at_ms, f->pair.now_ms);
     assert_int_equal(page->rows[1]->player->connections, 1);
     assert_false(page->more);
     assert_int_equal(counted(f, 0), 3);
@@ -232,10 +202,10 @@ static void who_has_no_living_connection_is_not_listed(void **state)
     set(f, 0, "by-time", "game", false);
     set(f, 0, "both", "game", true);
     set(f, 0, "both", "phone", false);
-    living_put(&f->living, (struct incarnation){ 1, 10 }, true);
+    living_put(&f->pair.living, (struct incarnation){ 1, 10 }, true);
     assert_string_equal(listed(f, 0), "both by-time");
     assert_int_equal(counted(f, 0), 2);
-    struct document_context context = context_of(f, 0);
+    struct document_context context = pair_context(&f->pair, 0);
 
     while (presence_sweep(&context, after, &key) == ERR_OK) {
         merge_key_unref(after);
@@ -245,7 +215,7 @@ static void who_has_no_living_connection_is_not_listed(void **state)
     merge_key_unref(after);
     assert_int_equal(f->online[0].count, 2);
     assert_string_equal(listed(f, 0), "both by-time");
-    f->now_ms += 61000;
+    f->pair.now_ms += 61000;
     assert_string_equal(listed(f, 0), "");
     assert_int_equal(counted(f, 0), 0);
 }
@@ -260,7 +230,7 @@ static void who_is_erased_is_not_listed_and_who_is_purged_is_gone(void **state)
     assert_string_equal(listed(f, 0), "ada");
     assert_int_equal(counted(f, 0), 1);
     f->hidden = NULL;
-    assert_int_equal(merge_erase(f->replicas[0], SLICE_LITERAL("player:bo"), 1), ERR_OK);
+    assert_int_equal(merge_erase(f->pair.replicas[0], SLICE_LITERAL("player:bo"), 1), ERR_OK);
     online_check(&f->online[0]);
     assert_int_equal(f->online[0].count, 1);
     assert_string_equal(listed(f, 0), "ada");
@@ -275,7 +245,7 @@ static void what_was_set_at_another_member_is_listed_alike(void **state)
     set(f, 0, "cy", "game", true);
     clear(f, 0, "ada");
     for (int i = 0; i < 4; i++)
-        fixture_exchange(f->replicas, f->now_ms);
+        fixture_exchange(f->pair.replicas, f->pair.now_ms);
     for (int member = 0; member < 2; member++) {
         online_check(&f->online[member]);
         assert_string_equal(listed(f, member), "cy bo");
@@ -288,7 +258,7 @@ static void a_connection_that_goes_leaves_its_player_where_it_stood(void **state
     struct fixture *f = *state;
 
     set(f, 0, "p1", "game", true);
-    uint64_t begun_ms = f->now_ms;
+    uint64_t begun_ms = f->pair.now_ms;
 
     set(f, 0, "p1", "web", true);
     set(f, 0, "p2", "game", true);
@@ -309,14 +279,14 @@ static void no_player_who_stays_is_left_out(void **state)
     const char *found = "";
 
     for (int i = 0; i < 8; i++)
-        set(f, 0, arena_printf(&f->arena, "p%d", i), "game", true);
-    uint64_t begun_ms = f->now_ms;
+        set(f, 0, arena_printf(&f->pair.arena, "p%d", i), "game", true);
+    uint64_t begun_ms = f->pair.now_ms;
 
     for (int turn = 0;; turn++) {
         const page_response *page =
             ask(f, 0, (struct turn){ .at = at, .player = player, .limit = 2 });
 
-        found = arena_printf(&f->arena, "%s%s ", found, names_of(f, page));
+        found = arena_printf(&f->pair.arena, "%s%s ", found, names_of(f, page));
         if (!page->more)
             break;
         at = page->at;
@@ -359,9 +329,9 @@ static void a_question_looks_at_a_bounded_number_of_rows(void **state)
 
     set(f, 0, "last", "game", false);
     for (uint32_t i = 0; i < ONLINE_LOOKS_MAX + 10; i++)
-        set(f, 0, arena_printf(&f->arena, "p%u", i), "game", true);
-    f->now_ms = NOW_MS + 30000;
-    living_put(&f->living, (struct incarnation){ 1, 10 }, true);
+        set(f, 0, arena_printf(&f->pair.arena, "p%u", i), "game", true);
+    f->pair.now_ms = PAIR_BEGINS_MS + 30000;
+    living_put(&f->pair.living, (struct incarnation){ 1, 10 }, true);
     page = ask(f, 0, (struct turn){ 0 });
     assert_int_equal(page->n_rows, 0);
     assert_true(page->more);
@@ -378,13 +348,13 @@ static void a_member_that_starts_lists_what_it_has(void **state)
     set(f, 0, "ada", "game", true);
     set(f, 0, "bo", "game", true);
     set(f, 0, "ada", "game", true);
-    f->replicas[0]->store.follower = (struct merge_follower){ 0 };
+    f->pair.replicas[0]->store.follower = (struct merge_follower){ 0 };
     online_deinit(&f->online[0]);
-    online_begin(&again, &f->replicas[0]->store);
+    online_begin(&again, &f->pair.replicas[0]->store);
     online_check(&again);
     assert_int_equal(again.count, 2);
     f->online[0] = again;
-    f->replicas[0]->store.follower.user = &f->online[0];
+    f->pair.replicas[0]->store.follower.user = &f->online[0];
     assert_string_equal(listed(f, 0), "ada bo");
     clear(f, 0, "ada");
     assert_string_equal(listed(f, 0), "bo");

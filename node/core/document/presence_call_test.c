@@ -19,76 +19,33 @@
 #include "node/core/mergeable/rounds.h"
 #include "runtime/base/check.h"
 
-#define NOW_MS 1700000000000ull
-#define OP     "018bcfe5-6800-7000-8000-000000000001"
-
-struct fixture {
-    struct arena arena;
-    struct document_rules rules;
-    struct living living;
-    struct merge_replica *replicas[2];
-    bool full;
-    uint64_t now_ms;
-    struct refusal refusal;
-    struct document_begun begun;
-};
+#define OP "018bcfe5-6800-7000-8000-000000000001"
 
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct pair *f = calloc(1, sizeof *f);
 
-    f->now_ms = NOW_MS;
-    for (uint64_t i = 0; i < 2; i++)
-        f->replicas[i] = fixture_member(i + 1);
-    living_hear(&f->living, 100, NOW_MS - LIVING_SETTLE_MS);
-    living_put(&f->living, (struct incarnation){ 1, 10 }, false);
+    pair_init(f);
     living_put(&f->living, (struct incarnation){ 1, 20 }, false);
-    living_complete(&f->living);
     *state = f;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct fixture *f = *state;
-
-    for (int i = 0; i < 2; i++)
-        merge_free(f->replicas[i]);
-    living_deinit(&f->living);
-    arena_deinit(&f->arena);
-    free(f);
+    pair_deinit(*state);
+    free(*state);
     return 0;
 }
 
 /* ---- calls ---- */
-
-static struct document_context context_of(struct fixture *f, int member)
-{
-    return (struct document_context){ .arena = &f->arena,
-                                      .rules = &f->rules,
-                                      .replica = f->replicas[member],
-                                      .living = &f->living,
-                                      .now_ms = f->now_ms,
-                                      .full = f->full,
-                                      .refusal = &f->refusal };
-}
-
-static err call(struct fixture *f, int member, uint32_t method, const ProtobufCMessage *request)
-{
-    struct document_context context = context_of(f, member);
-
-    f->begun = (struct document_begun){ 0 };
-    f->refusal = (struct refusal){ 0 };
-    merge_durable(f->replicas[member], f->replicas[member]->log_end);
-    return document_method_find(method)->begin(&context, arena_pack(&f->arena, request), &f->begun);
-}
 
 struct put {
     const char *connection, *status, *incarnation;
     int64_t ttl_ms;
 };
 
-static err set(struct fixture *f, int member, struct put put)
+static err set(struct pair *f, int member, struct put put)
 {
     Holdfast__V1__SetPresenceRequest request = HOLDFAST__V1__SET_PRESENCE_REQUEST__INIT;
 
@@ -98,30 +55,30 @@ static err set(struct fixture *f, int member, struct put put)
     request.status = text_lend(put.status != NULL ? put.status : "");
     request.incarnation = text_lend(put.incarnation != NULL ? put.incarnation : "");
     request.ttl_ms = put.ttl_ms;
-    return call(f, member, METHOD_SET_PRESENCE, &request.base);
+    return pair_call(f, member, METHOD_SET_PRESENCE, &request.base);
 }
 
-static err clear(struct fixture *f, int member, const char *connection)
+static err clear(struct pair *f, int member, const char *connection)
 {
     Holdfast__V1__ClearPresenceRequest request = HOLDFAST__V1__CLEAR_PRESENCE_REQUEST__INIT;
 
     request.player_id = text_lend("ada");
     request.op_id = text_lend(OP);
     request.connection = text_lend(connection);
-    return call(f, member, METHOD_CLEAR_PRESENCE, &request.base);
+    return pair_call(f, member, METHOD_CLEAR_PRESENCE, &request.base);
 }
 
-static err ask(struct fixture *f, int member, const char *context)
+static err ask(struct pair *f, int member, const char *context)
 {
     Holdfast__V1__GetPresenceRequest request = HOLDFAST__V1__GET_PRESENCE_REQUEST__INIT;
 
     request.player_id = text_lend("ada");
     request.context = text_lend(context);
-    return call(f, member, METHOD_GET_PRESENCE, &request.base);
+    return pair_call(f, member, METHOD_GET_PRESENCE, &request.base);
 }
 
 /* NULL: she is not online. */
-static const Holdfast__V1__Presence *get(struct fixture *f, int member)
+static const Holdfast__V1__Presence *get(struct pair *f, int member)
 {
     assert_int_equal(ask(f, member, ""), ERR_OK);
     const Holdfast__V1__GetPresenceResponse *got = (void *)arena_unpack(
@@ -132,7 +89,7 @@ static const Holdfast__V1__Presence *get(struct fixture *f, int member)
 }
 
 /* Her connections in their order, a blank behind each. */
-static void shows(struct fixture *f, int member, const char *expected)
+static void shows(struct pair *f, int member, const char *expected)
 {
     const Holdfast__V1__Presence *presence = get(f, member);
     struct buf text = { 0 };
@@ -148,7 +105,7 @@ static void shows(struct fixture *f, int member, const char *expected)
     buf_deinit(&text);
 }
 
-static void refused(struct fixture *f, err e, Holdfast__V1__ErrorCode code, const char *field)
+static void refused(struct pair *f, err e, Holdfast__V1__ErrorCode code, const char *field)
 {
     assert_int_not_equal(e, ERR_OK);
     assert_int_equal(f->refusal.code, code);
@@ -157,12 +114,12 @@ static void refused(struct fixture *f, err e, Holdfast__V1__ErrorCode code, cons
         assert_string_equal(f->refusal.field, field);
 }
 
-static void end_server(struct fixture *f, uint64_t revision)
+static void end_server(struct pair *f, uint64_t revision)
 {
     living_put(&f->living, (struct incarnation){ 1, revision }, true);
 }
 
-static uint32_t cells(struct fixture *f)
+static uint32_t cells(struct pair *f)
 {
     return f->replicas[0]->store.rows[0].record.count;
 }
@@ -171,7 +128,7 @@ static uint32_t cells(struct fixture *f)
 
 static void several_connections_are_shown_the_latest_first(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
 
     shows(f, 0, "");
     assert_int_equal(set(f, 0, (struct put){ "phone", "", NULL, 60000 }), ERR_OK);
@@ -183,7 +140,7 @@ static void several_connections_are_shown_the_latest_first(void **state)
 
     assert_int_equal(presence->n_connections, 2);
     assert_string_equal(presence->player_id, "ada");
-    assert_int_equal(presence->last_set_at_ms, NOW_MS + 5);
+    assert_int_equal(presence->last_set_at_ms, PAIR_BEGINS_MS + 5);
     const Holdfast__V1__PresenceConnection *game = presence->connections[0];
     const Holdfast__V1__PresenceConnection *phone = presence->connections[1];
 
@@ -192,8 +149,8 @@ static void several_connections_are_shown_the_latest_first(void **state)
     assert_string_equal(game->incarnation, "1-10");
     assert_int_equal(game->expires_at_ms, 0);
     assert_string_equal(phone->status, "");
-    assert_int_equal(phone->expires_at_ms, NOW_MS + 60000);
-    assert_int_equal(phone->set_at_ms, NOW_MS);
+    assert_int_equal(phone->expires_at_ms, PAIR_BEGINS_MS + 60000);
+    assert_int_equal(phone->set_at_ms, PAIR_BEGINS_MS);
     f->now_ms += 5;
     assert_int_equal(set(f, 0, (struct put){ "phone", "1", NULL, 60000 }), ERR_OK);
     shows(f, 0, "phone game:1 ");
@@ -202,7 +159,7 @@ static void several_connections_are_shown_the_latest_first(void **state)
 
 static void a_server_that_ended_takes_its_own_along_without_a_write(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
 
     assert_int_equal(set(f, 0, (struct put){ "a", "", "1-10", 0 }), ERR_OK);
     f->now_ms++;
@@ -222,7 +179,7 @@ static void a_server_that_ended_takes_its_own_along_without_a_write(void **state
 
 static void what_is_not_set_again_in_its_time_is_gone(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
 
     assert_int_equal(set(f, 0, (struct put){ "phone", "", NULL, 1000 }), ERR_OK);
     f->now_ms += 999;
@@ -236,7 +193,7 @@ static void what_is_not_set_again_in_its_time_is_gone(void **state)
 static void one_or_all_are_cleared(void **state)
 {
     static const char *const names[] = { "a", "b", "c" };
-    struct fixture *f = *state;
+    struct pair *f = *state;
 
     for (int i = 0; i < 3; i++)
         assert_int_equal(set(f, 0, (struct put){ names[i], "", "1-10", 0 }), ERR_OK);
@@ -250,7 +207,7 @@ static void one_or_all_are_cleared(void **state)
 
 static void both_sides_of_a_cut_stand(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
 
     assert_int_equal(set(f, 0, (struct put){ "old", "", "1-10", 0 }), ERR_OK);
     fixture_exchange(f->replicas, f->now_ms);
@@ -271,7 +228,7 @@ static void both_sides_of_a_cut_stand(void **state)
 
 static void there_are_limits(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     char status[1100], name[] = "c0";
 
     memset(status, '1', sizeof status);
@@ -303,7 +260,7 @@ static void there_are_limits(void **state)
 
 static void bad_requests_are_refused_with_their_field(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     static const struct {
         struct put put;
         const char *field;
@@ -332,16 +289,18 @@ static void bad_requests_are_refused_with_their_field(void **state)
     refused(f, ask(f, 0, "d1.nonsense"), CODE(INVALID_ARGUMENT), "context");
     request.connection = text_lend("a");
     request.ttl_ms = 5000;
-    refused(f, call(f, 0, METHOD_SET_PRESENCE, &request.base), CODE(INVALID_ARGUMENT), "player_id");
+    refused(f, pair_call(f, 0, METHOD_SET_PRESENCE, &request.base), CODE(INVALID_ARGUMENT),
+            "player_id");
     request.player_id = text_lend("ada");
-    refused(f, call(f, 0, METHOD_SET_PRESENCE, &request.base), CODE(INVALID_ARGUMENT), "op_id");
+    refused(f, pair_call(f, 0, METHOD_SET_PRESENCE, &request.base), CODE(INVALID_ARGUMENT),
+            "op_id");
     assert_int_equal(f->replicas[0]->store.count, 0);
 }
 
 static void the_sweep_takes_the_dead_and_no_others(void **state)
 {
-    struct fixture *f = *state;
-    struct document_context context = context_of(f, 0);
+    struct pair *f = *state;
+    struct document_context context = pair_context(f, 0);
     struct merge_key *key = NULL;
 
     assert_int_equal(set(f, 0, (struct put){ "a", "", "1-10", 0 }), ERR_OK);
@@ -360,8 +319,8 @@ static void the_sweep_takes_the_dead_and_no_others(void **state)
 /* What another build, or a disk, says under a presence's name. */
 static void a_part_that_cannot_be_read_is_not_shown_and_goes(void **state)
 {
-    struct fixture *f = *state;
-    struct document_context context = context_of(f, 0);
+    struct pair *f = *state;
+    struct document_context context = pair_context(f, 0);
     const struct merge_edit edit = { .path = slice_from_text("x"),
                                      .value = slice_from_text("\xff") };
     struct merge_write write = {

@@ -21,71 +21,27 @@
 #include "node/core/mergeable/rounds.h"
 #include "runtime/base/check.h"
 
-#define NOW_MS 1700000000000ull
-#define OP     "018bcfe5-6800-7000-8000-000000000001"
+#define OP "018bcfe5-6800-7000-8000-000000000001"
 
 typedef Holdfast__V1__UpsertUserRequest upsert_request;
 
-struct fixture {
-    struct arena arena;
-    struct document_rules rules;
-    struct living living;
-    struct merge_replica *replicas[2];
-    bool full, erased;
-    uint64_t now_ms;
-    struct refusal refusal;
-    struct document_begun begun;
-};
-
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct pair *f = calloc(1, sizeof *f);
 
-    f->now_ms = NOW_MS;
-    for (uint64_t i = 0; i < 2; i++)
-        f->replicas[i] = fixture_member(i + 1);
-    living_hear(&f->living, 100, NOW_MS - LIVING_SETTLE_MS);
-    living_put(&f->living, (struct incarnation){ 1, 10 }, false);
-    living_complete(&f->living);
+    pair_init(f);
     *state = f;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    struct fixture *f = *state;
-
-    for (int i = 0; i < 2; i++)
-        merge_free(f->replicas[i]);
-    living_deinit(&f->living);
-    arena_deinit(&f->arena);
-    free(f);
+    pair_deinit(*state);
+    free(*state);
     return 0;
 }
 
 /* ---- calls ---- */
-
-static struct document_context context_of(struct fixture *f, int member)
-{
-    return (struct document_context){ .arena = &f->arena,
-                                      .rules = &f->rules,
-                                      .replica = f->replicas[member],
-                                      .living = &f->living,
-                                      .now_ms = f->now_ms,
-                                      .full = f->full,
-                                      .erased = f->erased,
-                                      .refusal = &f->refusal };
-}
-
-static err call(struct fixture *f, int member, uint32_t method, const ProtobufCMessage *request)
-{
-    struct document_context context = context_of(f, member);
-
-    f->begun = (struct document_begun){ 0 };
-    f->refusal = (struct refusal){ 0 };
-    merge_durable(f->replicas[member], f->replicas[member]->log_end);
-    return document_method_find(method)->begin(&context, arena_pack(&f->arena, request), &f->begun);
-}
 
 static upsert_request asked(void)
 {
@@ -96,13 +52,13 @@ static upsert_request asked(void)
     return request;
 }
 
-static err upsert(struct fixture *f, int member, const upsert_request *request)
+static err upsert(struct pair *f, int member, const upsert_request *request)
 {
-    return call(f, member, METHOD_UPSERT_USER, &request->base);
+    return pair_call(f, member, METHOD_UPSERT_USER, &request->base);
 }
 
 /* What the write tells of the user. */
-static const Holdfast__V1__User *told(struct fixture *f)
+static const Holdfast__V1__User *told(struct pair *f)
 {
     const Holdfast__V1__UpsertUserResponse *response = (void *)arena_unpack(
         &f->arena, &holdfast__v1__upsert_user_response__descriptor, f->begun.more);
@@ -113,16 +69,16 @@ static const Holdfast__V1__User *told(struct fixture *f)
     return response->user;
 }
 
-static err ask(struct fixture *f, int member, const char *context)
+static err ask(struct pair *f, int member, const char *context)
 {
     Holdfast__V1__GetUserRequest request = HOLDFAST__V1__GET_USER_REQUEST__INIT;
 
     request.player_id = text_lend("ada");
     request.context = text_lend(context);
-    return call(f, member, METHOD_GET_USER, &request.base);
+    return pair_call(f, member, METHOD_GET_USER, &request.base);
 }
 
-static const Holdfast__V1__GetUserResponse *get(struct fixture *f, int member)
+static const Holdfast__V1__GetUserResponse *get(struct pair *f, int member)
 {
     assert_int_equal(ask(f, member, ""), ERR_OK);
     const Holdfast__V1__GetUserResponse *response = (void *)arena_unpack(
@@ -132,7 +88,7 @@ static const Holdfast__V1__GetUserResponse *get(struct fixture *f, int member)
     return response;
 }
 
-static void refused(struct fixture *f, const upsert_request *request, Holdfast__V1__ErrorCode code,
+static void refused(struct pair *f, const upsert_request *request, Holdfast__V1__ErrorCode code,
                     const char *field)
 {
     uint32_t rows = f->replicas[0]->store.count;
@@ -151,7 +107,7 @@ static void refused(struct fixture *f, const upsert_request *request, Holdfast__
 
 static void a_login_is_one_call_and_tells_the_user(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
 
     assert_null(get(f, 0)->user);
@@ -168,8 +124,8 @@ static void a_login_is_one_call_and_tells_the_user(void **state)
     assert_string_equal(user->display_name, "Ada");
     assert_string_equal(user->attributes, "{\"of\":{\"guild\":\"g7\"},\"rank\":3}");
     assert_string_equal(user->settings, "{\"volume\":{\"music\":3,\"voice\":5}}");
-    assert_int_equal(user->created_at_ms, NOW_MS);
-    assert_int_equal(user->last_seen_at_ms, NOW_MS);
+    assert_int_equal(user->created_at_ms, PAIR_BEGINS_MS);
+    assert_int_equal(user->last_seen_at_ms, PAIR_BEGINS_MS);
     assert_int_equal(user->n_connections, 1);
     assert_string_equal(user->connections[0]->status, "{\"in\":\"plaza\"}");
     assert_int_equal(f->replicas[0]->store.count, 2);
@@ -178,7 +134,7 @@ static void a_login_is_one_call_and_tells_the_user(void **state)
 
 static void a_later_call_changes_what_it_names(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
 
     request.display_name = text_lend("Ada");
@@ -194,12 +150,12 @@ static void a_later_call_changes_what_it_names(void **state)
     assert_string_equal(user->display_name, "Ada");
     assert_string_equal(user->settings, "{\"volume\":{\"music\":0}}");
     assert_string_equal(user->attributes, "");
-    assert_int_equal(user->created_at_ms, NOW_MS);
+    assert_int_equal(user->created_at_ms, PAIR_BEGINS_MS);
 }
 
 static void connections_come_and_go_in_one_call(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
     char *gone[] = { text_lend("old"), text_lend("none") };
 
@@ -220,13 +176,13 @@ static void connections_come_and_go_in_one_call(void **state)
     f->now_ms += 1000;
     assert_int_equal(upsert(f, 0, &request), ERR_OK);
     assert_int_equal(told(f)->n_connections, 0);
-    assert_int_equal(told(f)->last_seen_at_ms, NOW_MS + 2000);
+    assert_int_equal(told(f)->last_seen_at_ms, PAIR_BEGINS_MS + 2000);
 }
 
 /* The sixteenth is taken away in the call that sets another one. */
 static void a_connection_that_goes_makes_room(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
     char name[8] = "c", *gone[] = { text_lend("ca") };
 
@@ -247,7 +203,7 @@ static void a_connection_that_goes_makes_room(void **state)
 
 static void a_repetition_changes_nothing_of_the_record(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request first = asked(), second = asked();
 
     first.settings = text_lend("{\"a\": 1, \"b\": 1}");
@@ -261,7 +217,7 @@ static void a_repetition_changes_nothing_of_the_record(void **state)
 
 static void both_sides_of_a_cut_stand(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request left = asked(), right = asked();
 
     left.settings = text_lend("{\"music\": 0}");
@@ -290,7 +246,7 @@ static void both_sides_of_a_cut_stand(void **state)
 static void a_context_asks_for_what_was_seen(void **state)
 {
     static const char *const bad[] = { "d1.AAAA", "d1.AAAA~" };
-    struct fixture *f = *state;
+    struct pair *f = *state;
     Holdfast__V1__SetPresenceRequest set = HOLDFAST__V1__SET_PRESENCE_REQUEST__INIT;
     upsert_request request = asked();
 
@@ -301,7 +257,7 @@ static void a_context_asks_for_what_was_seen(void **state)
     request.settings = text_lend("{\"a\": 1}");
     for (int of_presence = 0; of_presence < 2; of_presence++) {
         if (of_presence)
-            assert_int_equal(call(f, 0, METHOD_SET_PRESENCE, &set.base), ERR_OK);
+            assert_int_equal(pair_call(f, 0, METHOD_SET_PRESENCE, &set.base), ERR_OK);
         else
             assert_int_equal(upsert(f, 0, &request), ERR_OK);
         char *context = arena_printf(&f->arena, "%s", get(f, 0)->context);
@@ -320,7 +276,7 @@ static void a_context_asks_for_what_was_seen(void **state)
 
 static void an_erased_user_is_not_told_and_not_written(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
 
     request.display_name = text_lend("Ada");
@@ -335,8 +291,8 @@ static void an_erased_user_is_not_told_and_not_written(void **state)
 
 static void a_backup_has_a_user(void **state)
 {
-    struct fixture *f = *state;
-    struct document_context from = context_of(f, 0), to = context_of(f, 1);
+    struct pair *f = *state;
+    struct document_context from = pair_context(f, 0), to = pair_context(f, 1);
     struct backup_page page = { 0 };
     upsert_request request = asked();
     uint64_t next;
@@ -391,7 +347,7 @@ static void refusals_name_the_field(void **state)
           .field = "incarnation",
           .code = CODE(SERVER_EXPIRED) },
     };
-    struct fixture *f = *state;
+    struct pair *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         upsert_request request = asked();
@@ -424,7 +380,7 @@ static void refusals_name_the_field(void **state)
 
 static void refusals_of_ids_name_the_field(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
 
     request.display_name = text_lend("Ada");
@@ -438,7 +394,7 @@ static void refusals_of_ids_name_the_field(void **state)
 /* One write has 64 leaves, and a record 64 KiB. */
 static void a_patch_and_a_record_have_their_limits(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
     struct buf patch = { 0 };
     char part[16];
@@ -467,7 +423,7 @@ static void a_patch_and_a_record_have_their_limits(void **state)
 /* Neither is written where there is room for one of the two. */
 static void a_full_shard_takes_no_new_user(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
 
     request.settings = text_lend("{\"a\": 1}");
@@ -481,11 +437,11 @@ static void a_full_shard_takes_no_new_user(void **state)
 
 static void two_calls_have_to_fit_among_those_that_wait(void **state)
 {
-    struct fixture *f = *state;
+    struct pair *f = *state;
     upsert_request request = asked();
 
     while (f->replicas[0]->pending_count + 1 < MERGE_PENDING_MAX) {
-        struct merge_pending *pending = merge_pending_new(f->replicas[0], NOW_MS);
+        struct merge_pending *pending = merge_pending_new(f->replicas[0], PAIR_BEGINS_MS);
 
         assert_non_null(pending);
         pending->durability = MERGE_ONE;

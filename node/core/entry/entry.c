@@ -37,29 +37,28 @@ static struct hash128 entry_hash(const struct entry *entry)
     return hash_chain(entry->prev_hash, header, entry->body);
 }
 
-struct entry *entry_new(enum entry_kind kind, uint64_t index, struct dot dot, uint64_t owner_ms,
-                        struct hash128 prev_hash, struct slice body)
+struct entry *entry_new(enum entry_kind kind, const struct entry_head *head, struct slice body)
 {
     CHECK(body.size <= ENTRY_BODY_BYTES_MAX);
-    CHECK(index > 0 && dot.epoch > 0 && dot.counter > 0);
+    CHECK(head->index > 0 && head->dot.epoch > 0 && head->dot.counter > 0);
 
     struct entry *entry = entry_alloc(body.size);
     uint8_t *p = entry->bytes;
 
     entry->kind = kind;
-    entry->index = index;
-    entry->dot = dot;
-    entry->owner_ms = owner_ms;
-    entry->prev_hash = prev_hash;
+    entry->index = head->index;
+    entry->dot = head->dot;
+    entry->owner_ms = head->owner_ms;
+    entry->prev_hash = head->prev_hash;
     memset(p, 0, ENTRY_HEADER_BYTES);
     p[0] = ENTRY_VERSION;
     p[1] = (uint8_t)kind;
     store_u32(p + 4, (uint32_t)body.size);
-    store_u64(p + 8, index);
-    store_u64(p + 16, dot.epoch);
-    store_u64(p + 24, dot.owner);
-    store_u64(p + 32, dot.counter);
-    store_u64(p + 40, owner_ms);
+    store_u64(p + 8, head->index);
+    store_u64(p + 16, head->dot.epoch);
+    store_u64(p + 24, head->dot.owner);
+    store_u64(p + 32, head->dot.counter);
+    store_u64(p + 40, head->owner_ms);
     if (body.size > 0)
         memcpy(p + ENTRY_HEADER_BYTES, body.data, body.size);
     entry->hash = entry_hash(entry);
@@ -191,8 +190,8 @@ err entry_decode_after(struct reader *reader, const struct entry_place *before,
     if (owner_ms < before->owner_ms || before->index == UINT64_MAX || dot.epoch == 0 ||
         dot.counter == 0)
         return ERR_CORRUPT;
-    struct entry *entry =
-        entry_new((enum entry_kind)kind, before->index + 1, dot, owner_ms, before->hash, body);
+    struct entry_head head = { before->index + 1, dot, owner_ms, before->hash };
+    struct entry *entry = entry_new((enum entry_kind)kind, &head, body);
     if (memcmp(entry->hash.bytes, hash.data, sizeof entry->hash.bytes) != 0) {
         entry_unref(entry);
         return ERR_CORRUPT;

@@ -45,9 +45,15 @@ struct entry {
 /* Orders by epoch, then counter: what promotion compares. */
 int dot_compare(struct dot a, struct dot b);
 
-/* Makes an entry that follows `prev_hash`; copies `body`. One reference, the caller's. */
-struct entry *entry_new(enum entry_kind kind, uint64_t index, struct dot dot, uint64_t owner_ms,
-                        struct hash128 prev_hash, struct slice body);
+/* What an entry says beside its body: see there. */
+struct entry_head {
+    uint64_t index;
+    struct dot dot;
+    uint64_t owner_ms;
+    struct hash128 prev_hash;
+};
+/* Copies `body`. One reference, the caller's. */
+struct entry *entry_new(enum entry_kind kind, const struct entry_head *head, struct slice body);
 struct entry *entry_ref(struct entry *entry);
 void entry_unref(struct entry *entry);
 

@@ -14,8 +14,11 @@ static struct entry *sword_entry(void)
 {
     struct hash128 prev = { { 7 } };
 
-    return entry_new(ENTRY_OP, 12, (struct dot){ 3, 2, 5 }, 1700000000000u, prev,
-                     SLICE_LITERAL("sword"));
+    return entry_new(
+        ENTRY_OP,
+        &(struct entry_head){
+            .index = 12, .dot = { 3, 2, 5 }, .owner_ms = 1700000000000u, .prev_hash = prev },
+        SLICE_LITERAL("sword"));
 }
 
 static void epoch_outweighs_counter_in_the_order_of_dots(void **state)
@@ -66,8 +69,12 @@ static void hash_depends_on_the_entry_before(void **state)
     struct hash128 one = { { 1 } };
     struct hash128 two = { { 2 } };
     struct dot dot = { 1, 1, 1 };
-    struct entry *a = entry_new(ENTRY_OP, 1, dot, 0, one, SLICE_LITERAL("x"));
-    struct entry *b = entry_new(ENTRY_OP, 1, dot, 0, two, SLICE_LITERAL("x"));
+    struct entry *a =
+        entry_new(ENTRY_OP, &(struct entry_head){ .index = 1, .dot = dot, .prev_hash = one },
+                  SLICE_LITERAL("x"));
+    struct entry *b =
+        entry_new(ENTRY_OP, &(struct entry_head){ .index = 1, .dot = dot, .prev_hash = two },
+                  SLICE_LITERAL("x"));
     (void)state;
 
     assert_false(hash128_equal(a->hash, b->hash));

@@ -80,7 +80,8 @@ static err last_find(struct apply_context *context, uint32_t destination, uint64
                      uint64_t *ret_last)
 {
     for (uint64_t last = decided;; last++) {
-        enum state_found found = outbox_look(context->state, destination, last + 1, NULL);
+        enum state_found found =
+            outbox_look(context->state, (struct channel_ref){ destination, last + 1 }, NULL);
 
         if (found == STATE_PRESENT)
             continue;
@@ -88,7 +89,8 @@ static err last_find(struct apply_context *context, uint32_t destination, uint64
         if (found == STATE_ABSENT)
             return ERR_OK;
         for (uint64_t seq = last + 1; seq <= last + LOOK_AHEAD; seq++)
-            (void)outbox_look(context->state, destination, seq, context->need);
+            (void)outbox_look(context->state, (struct channel_ref){ destination, seq },
+                              context->need);
         return ERR_NEED;
     }
 }

@@ -94,12 +94,10 @@ static bool is_transaction(uint32_t method)
 
 static bool waits_for(const struct record_look *look, const struct outcome_row *row)
 {
-    uint32_t destination;
-    uint64_t seq;
+    struct channel_ref ref;
 
     return row->state == OUTCOME_ROW_PENDING && row->method != METHOD_START_SESSION &&
-           channel_ref_decode(row->body, &destination, &seq) && destination == look->other &&
-           seq == look->seq;
+           channel_ref_decode(row->body, &ref) && ref.shard == look->other && ref.seq == look->seq;
 }
 
 static err waiting_find(const struct record_look *look, const channel_record_told *stated,

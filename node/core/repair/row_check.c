@@ -75,13 +75,12 @@ static bool check_ledger(struct look *look)
 static bool check_outcome(struct look *look)
 {
     struct outcome_row row;
-    uint32_t destination;
-    uint64_t seq;
+    struct channel_ref ref;
 
     bool readable = outcome_row_decode(look->value, &row) == ERR_OK &&
                     outcome_row_body_is_sound(&row, look->arena);
     if (readable && row.state == OUTCOME_ROW_PENDING && row.method != METHOD_START_SESSION)
-        readable = channel_ref_decode(row.body, &destination, &seq);
+        readable = channel_ref_decode(row.body, &ref);
     return is(look, readable, OUTCOME_DAMAGE);
 }
 

@@ -116,8 +116,8 @@ static struct entry *start_of_version(uint32_t apply_version, const struct membe
     struct buf body = { 0 };
 
     start_encode(&start, &body);
-    struct entry *entry = entry_new(ENTRY_START, 1, (struct dot){ 1, 2, 1 }, 0,
-                                    (struct hash128){ { 0 } }, buf_slice(&body));
+    struct entry *entry = entry_new(
+        ENTRY_START, &(struct entry_head){ .index = 1, .dot = { 1, 2, 1 } }, buf_slice(&body));
     buf_deinit(&body);
     return entry;
 }

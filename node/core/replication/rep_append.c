@@ -21,8 +21,13 @@ static struct entry *append_own(struct rep *rep, enum entry_kind kind, struct sl
     dot.counter++;
     if (owner_ms < rep->unix_ms)
         owner_ms = rep->unix_ms;
-    struct entry *entry = entry_new(kind, rep->window.last_index + 1, dot, owner_ms,
-                                    rep_log_hash(rep, rep->window.last_index), body);
+    struct entry *entry =
+        entry_new(kind,
+                  &(struct entry_head){ .index = rep->window.last_index + 1,
+                                        .dot = dot,
+                                        .owner_ms = owner_ms,
+                                        .prev_hash = rep_log_hash(rep, rep->window.last_index) },
+                  body);
     rep_log_push(rep, entry);
     entry_unref(entry); /* The log has its own reference. */
     return entry;

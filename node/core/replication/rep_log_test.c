@@ -20,8 +20,11 @@ static struct entry *start_of_version(const struct rep *rep, uint64_t epoch, uin
     struct buf body = { 0 };
 
     start_encode(&start, &body);
-    struct entry *entry = entry_new(ENTRY_START, last + 1, (struct dot){ epoch, 1, 1 }, 0,
-                                    rep_log_hash(rep, last), buf_slice(&body));
+    struct entry *entry = entry_new(ENTRY_START,
+                                    &(struct entry_head){ .index = last + 1,
+                                                          .dot = { epoch, 1, 1 },
+                                                          .prev_hash = rep_log_hash(rep, last) },
+                                    buf_slice(&body));
     buf_deinit(&body);
     return entry;
 }

@@ -38,9 +38,15 @@ static struct rep_message full_message(void)
     vector_append(&m.vector, 3, 4);
     m.entries = mem_zalloc(2 * sizeof m.entries[0]);
     m.entries[0] =
-        entry_new(ENTRY_OP, 7, (struct dot){ 3, 4, 1 }, 1, m.prev_hash, SLICE_LITERAL("a"));
-    m.entries[1] = entry_new(ENTRY_CHECK, 8, (struct dot){ 3, 4, 2 }, 1, m.entries[0]->hash,
-                             SLICE_LITERAL(""));
+        entry_new(ENTRY_OP,
+                  &(struct entry_head){
+                      .index = 7, .dot = { 3, 4, 1 }, .owner_ms = 1, .prev_hash = m.prev_hash },
+                  SLICE_LITERAL("a"));
+    m.entries[1] = entry_new(
+        ENTRY_CHECK,
+        &(struct entry_head){
+            .index = 8, .dot = { 3, 4, 2 }, .owner_ms = 1, .prev_hash = m.entries[0]->hash },
+        SLICE_LITERAL(""));
     return m;
 }
 
@@ -123,12 +129,21 @@ static struct rep_message message_over_an_epoch(void)
 
     start_encode(&start, &body);
     m.entries = mem_zalloc(3 * sizeof m.entries[0]);
-    m.entries[0] = entry_new(ENTRY_OP, 11, (struct dot){ 4, 1, 70 }, 100, m.prev_hash,
-                             SLICE_LITERAL("of the epoch before"));
-    m.entries[1] = entry_new(ENTRY_START, 12, (struct dot){ 5, 2, 1 }, 100, m.entries[0]->hash,
-                             buf_slice(&body));
-    m.entries[2] = entry_new(ENTRY_OP, 13, (struct dot){ 5, 2, 2 }, 5000, m.entries[1]->hash,
-                             SLICE_LITERAL("of this one"));
+    m.entries[0] =
+        entry_new(ENTRY_OP,
+                  &(struct entry_head){
+                      .index = 11, .dot = { 4, 1, 70 }, .owner_ms = 100, .prev_hash = m.prev_hash },
+                  SLICE_LITERAL("of the epoch before"));
+    m.entries[1] = entry_new(
+        ENTRY_START,
+        &(struct entry_head){
+            .index = 12, .dot = { 5, 2, 1 }, .owner_ms = 100, .prev_hash = m.entries[0]->hash },
+        buf_slice(&body));
+    m.entries[2] = entry_new(
+        ENTRY_OP,
+        &(struct entry_head){
+            .index = 13, .dot = { 5, 2, 2 }, .owner_ms = 5000, .prev_hash = m.entries[1]->hash },
+        SLICE_LITERAL("of this one"));
     buf_deinit(&body);
     return m;
 }

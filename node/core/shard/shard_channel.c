@@ -143,7 +143,8 @@ static err batch_collect(struct shard *shard, const struct channel_lane *lane, s
     for (uint32_t i = 0; i < LOOKED_AT_MAX && batch->end < batch->last_seq; i++) {
         if (batch_is_full(batch) || shard->need.key_count >= SCAN_NEED_MAX)
             break;
-        found = outbox_find(state, &shard->arena, lane->destination, batch->end + 1, &shard->need,
+        found = outbox_find(state, &shard->arena,
+                            (struct channel_ref){ lane->destination, batch->end + 1 }, &shard->need,
                             &row);
         if (found == STATE_PRESENT && row != NULL)
             batch_add(&shard->arena, batch, row);
@@ -297,8 +298,9 @@ static void oldest_find(struct shard *shard, const struct shard_event *event)
             continue;
         /* The first above the watermark is open, or it would have moved on. */
         if (stands->last_seq > stands->watermark &&
-            outbox_find(state, &shard->arena, destination, stands->watermark + 1, NULL, &row) ==
-                STATE_PRESENT &&
+            outbox_find(state, &shard->arena,
+                        (struct channel_ref){ destination, stands->watermark + 1 }, NULL,
+                        &row) == STATE_PRESENT &&
             row != NULL && row->opened_at_ms < opened_ms)
             opened_ms = row->opened_at_ms;
     }

@@ -84,13 +84,16 @@ static err find_told_early(struct shard *shard, const struct asked *asked, struc
                            bool *ret_early)
 {
     Holdfast__Internal__V1__OutboxRow *row = NULL;
+    struct channel_ref ref;
 
     *ret_early = false;
     if (asked->row.dot.epoch >= rep_epoch(shard->rep) || !shard_serves(shard) ||
-        !channel_ref_decode(asked->row.body, &call->destination, &call->seq))
+        !channel_ref_decode(asked->row.body, &ref))
         return ERR_OK;
-    if (outbox_find(applier_state(shard->applier), &shard->arena, call->destination, call->seq,
-                    &shard->need, &row) == STATE_MISSING)
+    call->destination = ref.shard;
+    call->seq = ref.seq;
+    if (outbox_find(applier_state(shard->applier), &shard->arena, ref, &shard->need, &row) ==
+        STATE_MISSING)
         return ERR_NEED;
     *ret_early = row != NULL && row->credit->mail != NULL;
     return ERR_OK;

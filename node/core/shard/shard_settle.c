@@ -87,7 +87,8 @@ err shard_settles_answer(struct shard *shard, uint32_t destination, const settle
     const char *why;
 
     enum state_found found =
-        outbox_find(state, &shard->arena, destination, item->result->seq, &shard->need, &row);
+        outbox_find(state, &shard->arena, (struct channel_ref){ destination, item->result->seq },
+                    &shard->need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
     if (row == NULL || row->mail_return ||

@@ -666,10 +666,11 @@ err txn_seal(struct apply_context *context, struct slice ref)
 {
     struct channel_effect *effect = context->channel;
     struct decision d = { .context = context, .sealed = true };
+    struct channel_ref record;
 
-    d.ref.home = context->shard;
-    if (!channel_ref_decode(ref, &d.ref.destination, &d.ref.seq))
+    if (!channel_ref_decode(ref, &record))
         return apply_damaged(context, context->op->entity, OUTCOME_DAMAGE);
+    d.ref = (struct txn_ref){ context->shard, record.shard, record.seq };
     effect->settled = arena_alloc(context->arena, sizeof *effect->settled);
     d.settled = effect->settled;
     err e = load(&d);

@@ -73,6 +73,13 @@ static bool on_takes(void *user, uint64_t replica)
     return ((struct member *)user)->world->old != replica;
 }
 
+static bool on_restored(void *user, uint32_t shard, struct mergers_restored *ret_restored)
+{
+    (void)shard;
+    *ret_restored = ((struct member *)user)->restored;
+    return ret_restored->generation != 0;
+}
+
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)
 {
     struct answered *answered = &((struct member *)user)->world->answered;
@@ -121,6 +128,7 @@ void world_start(struct world *w, uint32_t place)
                                                .living = &w->living,
                                                .send = on_send,
                                                .takes = on_takes,
+                                               .restored = on_restored,
                                                .leave_wait_ms = w->leave_wait_ms,
                                                .answer = on_answer,
                                                .user = member },
@@ -166,6 +174,7 @@ int world_setup(void **state)
         member->world = w;
         member->id = i + 1;
         member->erasures = erasures_new(4);
+        member->restored.generation = MERGERS_GENERATION_FIRST;
         snprintf(member->directory, sizeof member->directory, "%s/%u", w->directory, i + 1);
         world_start(w, i);
     }
@@ -201,14 +210,16 @@ bool world_has_answer(void *user)
 enum reply_status world_call(struct world *w, uint32_t place, uint32_t method,
                              const ProtobufCMessage *message)
 {
-    uint8_t bytes[1024];
-    size_t size = protobuf_c_message_pack(message, bytes);
+    struct buf bytes = { 0 };
 
+    bytes.size = protobuf_c_message_pack(
+        message, buf_reserve(&bytes, protobuf_c_message_get_packed_size(message)));
     w->answered.is_there = false;
     err e =
         mergers_call(w->members[place].mergers,
                      &(struct mergers_request){
-                         .shard = SHARD, .method = method, .call = 7, .bytes = { bytes, size } });
+                         .shard = SHARD, .method = method, .call = 7, .bytes = buf_slice(&bytes) });
+    buf_deinit(&bytes);
     if (e == ERR_NOT_FOUND)
         return REPLY_NOT_OWNER;
     assert_int_equal(e, ERR_OK);

@@ -22,9 +22,10 @@ struct member {
     struct world *world;
     uint64_t id;
     char directory[TEST_DIRECTORY_BYTES + 32];
-    struct mergers *mergers;   /* NULL: it is down. */
-    struct erasures *erasures; /* What its strict log says. */
-    struct space *space;       /* NULL: its disk always has room. */
+    struct mergers *mergers;          /* NULL: it is down. */
+    struct erasures *erasures;        /* What its strict log says, */
+    struct mergers_restored restored; /* also of restores. */
+    struct space *space;              /* NULL: its disk always has room. */
 };
 
 /* The answer to the last call. */

@@ -1,0 +1,315 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/internal/v1/node.pb-c.h"
+#include "holdfast/v1/admin.pb-c.h"
+#include "idl/error_code.h"
+#include "idl/policy_limit.h"
+#include "router/core/policy_rules.h"
+#include "router/core/refusal.h"
+#include "router/rpc/definitions/definition_call.h"
+#include "router/rpc/request/handlers.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/cluster_key.h"
+
+/*
+ * Writes the policy to etcd, if its version is the stored one plus one and shards have room for the
+ * currencies that it adds to those of definitions, and then asks every shard to log it. The
+ * coordinator does the latter too, whatever becomes of this call. Repeating the same call is
+ * harmless: the same policy at the same version only waits for the shards.
+ */
+struct policy_change {
+    struct request *request;
+    Holdfast__V1__Policy *policy; /* As it will be stored: defaults filled in. */
+    struct slice packed;
+    int64_t revision;       /* Of the policy that stands; 0: none. */
+    struct etcd_call *call; /* In flight; NULL: none. */
+    struct policy_part *parts;
+    uint32_t part_count;
+    uint32_t open;
+    uint32_t failed;
+    const char *refused; /* What a shard said that will not take it as it is; NULL: none did. */
+};
+
+struct policy_part {
+    struct caller_call call;
+    struct policy_change *change;
+    bool open;
+};
+
+static void answer(struct policy_change *change)
+{
+    Holdfast__V1__SetPolicyResponse response;
+    Holdfast__V1__ErrorDetail detail;
+
+    if (change->failed == 0) {
+        holdfast__v1__set_policy_response__init(&response);
+        response.policy = change->policy;
+        request_reply(change->request, &response.base);
+        return;
+    }
+    if (change->refused != NULL)
+        refusal_make(change->request->arena, &detail, CODE(OUTCOME_UNKNOWN),
+                     "the policy is stored, but %u of %u shards do not take it: %s; mend that, or "
+                     "set the next version",
+                     change->failed, change->part_count, change->refused);
+    else
+        refusal_make(change->request->arena, &detail, CODE(OUTCOME_UNKNOWN),
+                     "the policy is stored, but %u of %u shards have not confirmed it yet; repeat "
+                     "the call to wait for them",
+                     change->failed, change->part_count);
+    request_fail(change->request, &detail);
+}
+
+static void part_done(struct caller_call *call, const struct caller_result *result)
+{
+    struct policy_change *change = CONTAINER_OF(call, struct policy_part, call)->change;
+
+    CONTAINER_OF(call, struct policy_part, call)->open = false;
+    change->request->attempts += call->retry.sent;
+    if (result->detail != NULL)
+        change->failed++;
+    if (result->detail != NULL && result->detail->code == CODE(CAPACITY_FULL))
+        change->refused = arena_printf(change->request->arena, "%s", result->detail->message);
+    if (--change->open == 0)
+        answer(change);
+}
+
+static void start_part(struct policy_change *change, uint32_t shard)
+{
+    struct request *request = change->request;
+    struct policy_part *part = &change->parts[shard];
+    Holdfast__Internal__V1__ApplyPolicyRequest message;
+    uint8_t *data;
+    size_t size;
+
+    holdfast__internal__v1__apply_policy_request__init(&message);
+    message.shard = shard;
+    message.policy = change->policy;
+    size = holdfast__internal__v1__apply_policy_request__get_packed_size(&message);
+    data = arena_alloc(request->arena, size + 1);
+    holdfast__internal__v1__apply_policy_request__pack(&message, data);
+    part->change = change;
+    part->open = true;
+    part->call = (struct caller_call){
+        .method = METHOD_APPLY_POLICY,
+        .priority = (uint8_t)request->priority,
+        .shard = shard,
+        .deadline_ms = request->answer_by_ms,
+        .trace = request->trace.trace_id,
+        .body = { data, size },
+        .done = part_done,
+    };
+    change->open++;
+    caller_start(request->router->options.caller, &part->call);
+}
+
+static void ask_shards(struct policy_change *change)
+{
+    struct request *request = change->request;
+
+    change->part_count = shard_map_shard_count(request->router->options.map);
+    change->parts = arena_zalloc(request->arena, (change->part_count + 1) * sizeof *change->parts);
+    if (change->part_count == 0) {
+        answer(change);
+        return;
+    }
+    for (uint32_t shard = 0; shard < change->part_count; shard++)
+        start_part(change, shard);
+}
+
+/* Another call was faster: what it wrote, if etcd showed it, says which version stands. */
+static void fail_conflict(struct policy_change *change, const struct etcd_txn_result *result)
+{
+    struct arena *arena = change->request->arena;
+    Holdfast__V1__Policy *current = NULL;
+    Holdfast__V1__ErrorDetail detail;
+
+    refusal_make(arena, &detail, CODE(VERSION_CONFLICT), "another policy was set at the same time");
+    if (result->op_count == 1 && result->ops[0].range.kv_count == 1) {
+        struct slice stored = result->ops[0].range.kvs[0].value;
+        current = holdfast__v1__policy__unpack(NULL, stored.size, stored.data);
+    }
+    if (current != NULL)
+        refusal_tell_version(arena, &detail, current->version);
+    holdfast__v1__policy__free_unpacked(current, NULL);
+    request_fail(change->request, &detail);
+}
+
+static void policy_written(void *context, err e, const struct etcd_txn_result *result)
+{
+    struct policy_change *change = context;
+    bool own = false;
+
+    change->call = NULL;
+    if (e != ERR_OK) {
+        bool unknown = err_retry(e) == RETRY_UNKNOWN_OUTCOME;
+        request_fail_text(change->request, unknown ? CODE(OUTCOME_UNKNOWN) : CODE(UNAVAILABLE),
+                          unknown ? "etcd did not answer; repeat the call"
+                                  : "etcd could not be reached; nothing was done");
+        return;
+    }
+    if (!result->succeeded && result->op_count == 1 && result->ops[0].range.kv_count == 1)
+        own = slice_equal(result->ops[0].range.kvs[0].value, change->packed);
+    if (result->succeeded || own)
+        ask_shards(change);
+    else
+        fail_conflict(change, result);
+}
+
+static err write_policy(struct policy_change *change)
+{
+    struct request *request = change->request;
+    const struct router_options *options = &request->router->options;
+    struct cluster_key key = cluster_key_policy(options->cluster);
+    uint64_t now_ms = loop_now_ms(options->loop);
+    struct etcd_txn *txn = etcd_txn_new();
+    err e;
+
+    etcd_txn_compare(txn, cluster_key_slice(&key), ETCD_MOD_REVISION, ETCD_EQUAL, change->revision);
+    etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), change->packed, 0);
+    etcd_txn_get(txn, ETCD_ELSE, cluster_key_slice(&key));
+    e = etcd_txn_until_definite(
+        options->etcd, txn, policy_written,
+        &(struct etcd_wait){ request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1,
+                             change, &change->call });
+    etcd_txn_free(txn);
+    return e;
+}
+
+static bool declares(const Holdfast__V1__Policy *policy, const char *name)
+{
+    for (size_t i = 0; policy != NULL && i < policy->n_currencies; i++) {
+        if (strcmp(policy->currencies[i]->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool adds_currencies(const Holdfast__V1__Policy *policy, const Holdfast__V1__Policy *current)
+{
+    for (size_t i = 0; i < policy->n_currencies; i++) {
+        if (!declares(current, policy->currencies[i]->name))
+            return true;
+    }
+    return false;
+}
+
+static void unread(struct policy_change *change)
+{
+    request_fail_text(change->request, CODE(UNAVAILABLE),
+                      "etcd could not be read; nothing was done");
+}
+
+/* A shard that has no room refuses the stored policy for ever, so it is not stored. */
+static void currencies_told(struct request *request, const ProtobufCMessage *answer)
+{
+    const Holdfast__Internal__V1__FindDefinitionsResponse *found =
+        (const Holdfast__Internal__V1__FindDefinitionsResponse *)(const void *)answer;
+    struct policy_change *change = request->state;
+    size_t count = change->policy->n_currencies;
+    Holdfast__V1__ErrorDetail detail;
+
+    for (size_t i = 0; i < found->n_definitions; i++) {
+        const Holdfast__Internal__V1__DefinitionVersion *version = found->definitions[i]->version;
+        count += version != NULL && !declares(change->policy, version->name);
+    }
+    if (count > POLICY_CURRENCIES_MAX) {
+        refusal_make(request->arena, &detail, CODE(CAPACITY_FULL),
+                     "the policy and the definitions together would declare %zu currencies", count);
+        detail.field = text_lend("policy.currencies");
+        detail.limit = arena_printf(request->arena, "%u", POLICY_CURRENCIES_MAX);
+        detail.value = arena_printf(request->arena, "%zu", count);
+        request_fail(request, &detail);
+    } else if (write_policy(change) != ERR_OK) {
+        unread(change);
+    }
+}
+
+static void count_currencies(struct policy_change *change)
+{
+    Holdfast__Internal__V1__FindDefinitionsRequest find;
+
+    holdfast__internal__v1__find_definitions_request__init(&find);
+    find.kind = text_lend("currency");
+    find.limit = DEFINITION_PAGE_MAX;
+    definition_find_ask(change->request, &find, currencies_told);
+}
+
+static void policy_read(void *context, err e, const struct etcd_range_result *result)
+{
+    struct policy_change *change = context;
+    struct request *request = change->request;
+    Holdfast__V1__Policy *current = NULL;
+    Holdfast__V1__ErrorDetail detail;
+    bool same = false, adds = false;
+
+    change->call = NULL;
+    if (e == ERR_OK && result->kv_count == 1) {
+        const struct etcd_kv *kv = &result->kvs[0];
+        change->revision = kv->mod_revision;
+        same = slice_equal(kv->value, change->packed);
+        current = holdfast__v1__policy__unpack(NULL, kv->value.size, kv->value.data);
+        if (current == NULL)
+            e = ERR_CORRUPT;
+    }
+    if (e == ERR_OK && same) {
+        holdfast__v1__policy__free_unpacked(current, NULL);
+        ask_shards(change);
+        return;
+    }
+    if (e == ERR_OK &&
+        policy_check_successor(change->policy, current, request->arena, &detail) != ERR_OK) {
+        holdfast__v1__policy__free_unpacked(current, NULL);
+        request_fail(request, &detail);
+        return;
+    }
+    adds = e == ERR_OK && adds_currencies(change->policy, current);
+    holdfast__v1__policy__free_unpacked(current, NULL);
+    if (adds)
+        count_currencies(change);
+    else if (e != ERR_OK || write_policy(change) != ERR_OK)
+        unread(change);
+}
+
+static void policy_cancel(struct request *request)
+{
+    struct policy_change *change = request->state;
+
+    if (change->call != NULL)
+        etcd_call_cancel(change->call);
+    for (uint32_t i = 0; i < change->part_count; i++) {
+        if (change->parts[i].open)
+            caller_cancel(&change->parts[i].call);
+    }
+    request_fail_text(request, CODE(OUTCOME_UNKNOWN), "the caller has gone");
+}
+
+void admin_set_policy_handle(struct request *request)
+{
+    const Holdfast__V1__SetPolicyRequest *message =
+        (const Holdfast__V1__SetPolicyRequest *)(const void *)request->message;
+    const struct router_options *options = &request->router->options;
+    struct cluster_key key = cluster_key_policy(options->cluster);
+    struct policy_change *change = arena_zalloc(request->arena, sizeof *change);
+    Holdfast__V1__ErrorDetail detail;
+    uint8_t *data;
+    size_t size;
+
+    change->request = request;
+    if (policy_complete(message->policy, request->arena, &change->policy, &detail) != ERR_OK) {
+        request_fail(request, &detail);
+        return;
+    }
+    size = holdfast__v1__policy__get_packed_size(change->policy);
+    data = arena_alloc(request->arena, size + 1);
+    holdfast__v1__policy__pack(change->policy, data);
+    change->packed = (struct slice){ data, size };
+    request->state = change;
+    request->cancel = policy_cancel;
+    if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
+                   policy_read,
+                   &(struct etcd_wait){ request_time_left(request, ROUTER_STATUS_MS_MAX), change,
+                                        &change->call }) != ERR_OK)
+        request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd");
+}

@@ -1,7 +1,0 @@
-/* Channel.Settle, which owners log: decisions that other shards have told. */
-#include "tests/sim/workload.h"
-
-const struct workload_row workload_channel_settle = {
-    .method = METHOD_CHANNEL_SETTLE,
-    .rule = { .logged = goods_settled },
-};

@@ -1,8 +1,0 @@
-/* CutBackup, which the command line calls for a backup (../backup.c). */
-#include "tests/sim/answer.h"
-#include "tests/sim/workload.h"
-
-const struct workload_row workload_cut_backup = {
-    .method = METHOD_CUT_BACKUP,
-    .rule = { .told = told_nothing },
-};

@@ -1,8 +1,0 @@
-/* MemberState, which the coordinator calls while members change. */
-#include "tests/sim/answer.h"
-#include "tests/sim/workload.h"
-
-const struct workload_row workload_member_state = {
-    .method = METHOD_MEMBER_STATE,
-    .rule = { .told = told_nothing },
-};

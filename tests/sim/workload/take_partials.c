@@ -1,9 +1,0 @@
-/* TakePartials, which a node calls at the homes that it owns. */
-#include "tests/sim/answer.h"
-#include "tests/sim/top.h"
-#include "tests/sim/workload.h"
-
-const struct workload_row workload_take_partials = {
-    .method = METHOD_TAKE_PARTIALS,
-    .rule = { .logged = top_logged, .told = told_nothing },
-};

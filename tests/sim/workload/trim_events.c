@@ -1,6 +1,0 @@
-/* TrimEvents, which owners log: event.c says what may go. */
-#include "tests/sim/workload.h"
-
-const struct workload_row workload_trim_events = {
-    .method = METHOD_TRIM_EVENTS,
-};
