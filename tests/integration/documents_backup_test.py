@@ -227,6 +227,13 @@ class AcknowledgedTest(DocumentsBackup):
 
 
 class DamageTest(DocumentsBackup):
+    def begin_refused(self, cluster, shard):
+        """What a BeginRestore without a backup says: of documents before all else."""
+        with self.assertRaises(RpcError) as caught:
+            cluster.client.call("BackupService/BeginRestore", {
+                "shard": shard, "restoreId": "AAAAAAAAAAAAAAAAAAAAAA==", "meta": ""})
+        return caught.exception.message
+
     def test_damage_a_missing_collection_and_documents_of_its_own_are_named(self):
         self.define(self.cluster, ["rooms"])
         for number in range(GUILDS):
@@ -246,6 +253,7 @@ class DamageTest(DocumentsBackup):
         self.define(other, ["rooms"])
         self.put(other.client, "rooms", {"own": 1}, "guild:x")
         self.assertIn("has documents", self.refusal("restore", self.dir, cluster=other))
+        self.assertEqual(sum("has documents" in self.begin_refused(other, shard) for shard in range(SHARDS)), 1)
         self.settle(other.client, "DeleteDocument", "rooms", "guild:x", opId=uuid7(),
                     context=self.document(other.client, "rooms", "guild:x")[1])
         self.done("restore", self.dir, cluster=other)

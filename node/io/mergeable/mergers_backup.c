@@ -189,8 +189,7 @@ static bool waits(const struct mergers *mergers, const struct gather *gather, ui
             !mclock_includes(&replica->clock, &gather->wanted));
 }
 
-/* All members and this one are needed for a restore; without those that left, a majority of them
- * for a backup. */
+/* Of those that are members still. */
 static bool is_majority(const struct gather *gather)
 {
     uint32_t members = 1, told = 1;
