@@ -130,8 +130,8 @@ static bool find_kind(struct change *change)
                refuse(change,
                       &(struct objection){
                           CODE(INVALID_ARGUMENT), "body",
-                          "one of currency, collection, counter, rate_rule, event_retention and "
-                          "documents",
+                          "one of currency, collection, counter, rate_rule, event_retention, "
+                          "documents and settings",
                           "", "the definition has no body" });
     }
     change->kind = definition_kind_find(request->kind, &near_miss);
@@ -141,7 +141,7 @@ static bool find_kind(struct change *change)
              near_miss[0] != 0 ? nearest_hint(slice_from_text(near_miss), hint) : "");
     return refuse(change, &(struct objection){ CODE(INVALID_ARGUMENT), "kind",
                                                "currency, collection, counter, rate_rule, "
-                                               "event_retention or documents",
+                                               "event_retention, documents or settings",
                                                request->kind, message });
 }
 

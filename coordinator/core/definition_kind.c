@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "coordinator/core/definition_kind.h"
+#include "idl/limit.h"
 #include "runtime/base/check.h"
 #include "runtime/base/nearest.h"
 #include "runtime/cluster/endpoint_url.h"
@@ -21,6 +24,7 @@
 #define EVENTS_MAX     100000000u
 #define CURRENCY_NAME  32u
 #define DOCUMENT_BYTES 65536u
+#define DEPTH_MAX      LIMIT_DOCUMENT_DEPTH
 
 typedef Holdfast__V1__DefinitionBody definition_body;
 
@@ -34,6 +38,7 @@ static const struct kind {
     { HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE, "rate_rule" },
     { HOLDFAST__V1__DEFINITION_BODY__KIND_EVENT_RETENTION, "event_retention" },
     { HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS, "documents" },
+    { HOLDFAST__V1__DEFINITION_BODY__KIND_SETTINGS, "settings" },
 };
 
 const char *definition_kind_name(uint32_t kind)
@@ -211,6 +216,61 @@ static bool check_documents(Holdfast__V1__DocumentsBody *documents,
     return true;
 }
 
+static bool is_too_deep(const json_t *value, uint32_t depth)
+{
+    const char *name;
+    json_t *each;
+    size_t i;
+
+    if (!json_is_object(value) && !json_is_array(value))
+        return false;
+    if (depth == DEPTH_MAX)
+        return true;
+    json_object_foreach((json_t *)(uintptr_t)value, name, each)
+    {
+        if (is_too_deep(each, depth + 1))
+            return true;
+    }
+    json_array_foreach(value, i, each)
+    {
+        if (is_too_deep(each, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* Told as it is given, but for the space around it. */
+static void trim(char *text)
+{
+    static const char space[] = " \t\r\n";
+    size_t first = strspn(text, space), size = strlen(text + first);
+
+    while (size > 0 && strchr(space, text[first + size - 1]) != NULL)
+        size--;
+    memmove(text, text + first, size);
+    text[size] = 0;
+}
+
+static bool check_settings(const Holdfast__V1__SettingsBody *settings,
+                           struct definition_fault *ret_fault)
+{
+    char shown[NEAREST_SHOWN_BYTES];
+    json_error_t why;
+    bool is_object, is_flat;
+
+    if (settings->json[0] != 0)
+        trim(settings->json);
+    json_t *given = json_loads(settings->json, JSON_REJECT_DUPLICATES, &why);
+    is_object = json_is_object(given);
+    is_flat = !is_too_deep(given, 0);
+    json_decref(given);
+    if (is_object && is_flat)
+        return true;
+    return fault_text(ret_fault, "body.settings.json",
+                      is_flat ? "a JSON object, no member twice" : "nested at most 64 deep",
+                      nearest_show(slice_from_text(settings->json), shown));
+}
+
 bool definition_body_check(definition_body *body, const char *name,
                            struct definition_fault *ret_fault)
 {
@@ -229,13 +289,15 @@ bool definition_body_check(definition_body *body, const char *name,
         return check_retention(body->event_retention, ret_fault);
     case HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS:
         return check_documents(body->documents, ret_fault);
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_SETTINGS:
+        return check_settings(body->settings, ret_fault);
     case HOLDFAST__V1__DEFINITION_BODY__KIND__NOT_SET:
     default:
         break;
     }
     return fault_text(ret_fault, "body",
-                      "one of currency, collection, counter, rate_rule, event_retention and "
-                      "documents",
+                      "one of currency, collection, counter, rate_rule, event_retention, "
+                      "documents and settings",
                       "");
 }
 

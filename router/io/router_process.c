@@ -14,6 +14,7 @@
 #include "router/io/player_gate.h"
 #include "router/io/public_door.h"
 #include "router/io/router_metrics.h"
+#include "router/io/settings_feed.h"
 #include "router/io/token_feed.h"
 #include "router/rpc/metadata/metadata_gather.h"
 #include "runtime/base/check.h"
@@ -51,6 +52,7 @@ struct router_process {
     struct restore_watch *restore;
     struct key_feed *keys; /* NULL: anybody may call. */
     struct token_feed *tokens;
+    struct settings_feed *settings;
     struct player_keys *player_keys; /* NULL: players' tokens are not taken, as the next. */
     struct player_gate *players;
     struct gatekeeper *gatekeeper;
@@ -167,6 +169,14 @@ static void on_rolled_back(void *context, const struct etcd_rollback *rollback)
               LOG_N("revision_known", rollback->revision_known),
               LOG_N("revision_seen", rollback->revision_seen),
               LOG_S("what", "etcd was restored or replaced; the map stays as it was known"));
+}
+
+static void on_settings_changed(void *user, const char *name)
+{
+    struct router_process *process = user;
+
+    if (process->caller != NULL)
+        router_settings_changed(&process->router, name);
 }
 
 static const char *cluster_id_of(void *user)
@@ -382,6 +392,13 @@ static err start_etcd(struct router_process *process)
                                                          .cluster = config->cluster,
                                                          .log = process->log },
                            &process->tokens);
+    if (e == ERR_OK)
+        e = settings_feed_new(&(struct settings_feed_options){ .etcd = process->etcd,
+                                                               .cluster = config->cluster,
+                                                               .log = process->log,
+                                                               .changed = on_settings_changed,
+                                                               .user = process },
+                              &process->settings);
     if (e != ERR_OK)
         fail(process, "etcd", err_text(e));
     return e;
@@ -497,6 +514,7 @@ static void make_dispatcher(struct router_process *process)
         .port = port,
         .etcd = process->etcd,
         .secrets = token_feed_secrets(process->tokens),
+        .settings = settings_feed_table(process->settings),
         .in_flight_max = config->in_flight_max,
         .in_flight_key_percent = config->in_flight_key_share,
         .player_rate = config->player_rate,
@@ -741,6 +759,7 @@ void router_process_free(struct router_process *process)
     caller_free(process->caller);
     key_feed_free(process->keys);
     token_feed_free(process->tokens);
+    settings_feed_free(process->settings);
     restore_watch_free(process->restore);
     map_feed_free(process->feed);
     if (process->etcd != NULL)

@@ -35,7 +35,7 @@ void router_init(struct router *router, const struct router_options *options)
 void router_deinit(struct router *router)
 {
     CHECK(router->admission.in_flight == 0 && router->watch_count == 0 &&
-          router->subscriber_count == 0);
+          router->subscriber_count == 0 && router->settings_wait_count == 0);
     buf_deinit(&router->scratch);
     rate_table_free(router->players);
     rate_table_free(router->registrations);
@@ -321,4 +321,10 @@ void router_end_streams(struct router *router)
     router->streams_ended = true;
     admin_watch_incidents_end_all(router);
     event_subscribe_end_all(router);
+    definition_get_settings_end_all(router);
+}
+
+void router_settings_changed(struct router *router, const char *name)
+{
+    definition_get_settings_look(router, name);
 }

@@ -31,7 +31,10 @@ void router_dispatch(struct router *router, struct request *request);
 void router_cancel(struct router *router, struct request *request);
 /* A stream of the request has room again. */
 void router_writable(struct router *router, struct request *request);
-/* The router stops: streams end as UNAVAILABLE, and so do those that are asked for from now on. */
+/* Settings changed (options.settings): of that name, or, NULL, of any. */
+void router_settings_changed(struct router *router, const char *name);
+/* The router stops: calls that wait for settings are answered with what stands, streams end as
+ * UNAVAILABLE, and so do those that are asked for from now on. */
 void router_end_streams(struct router *router);
 /* Calls in flight, streams included. */
 uint32_t router_in_flight(const struct router *router);

@@ -55,7 +55,9 @@ enum json_shape {
     X("holdfast.v1.ItemSpec",       "attributes", DOCUMENT) \
     X("holdfast.v1.Item",           "attributes", DOCUMENT) \
     X("holdfast.v1.TargetMetadata", "attributes", DOCUMENT) \
-    X("holdfast.v1.PutTargetMetadataRequest", "attributes", DOCUMENT)
+    X("holdfast.v1.PutTargetMetadataRequest", "attributes", DOCUMENT) \
+    X("holdfast.v1.SettingsBody",   "json",       DOCUMENT) \
+    X("holdfast.v1.GetSettingsResponse", "json",  DOCUMENT)
 /* clang-format on */
 
 /* The name of the KEY of a message, by the message's full name; NULL: it has none. */

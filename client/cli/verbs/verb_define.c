@@ -21,7 +21,7 @@ static const struct command_option option_wait_ms = {
 static const struct command_option option_kind = {
     .flag = "kind",
     .value = "KIND",
-    .meaning = "currency, collection, counter, rate_rule, event_retention or documents",
+    .meaning = "currency, collection, counter, rate_rule, event_retention, documents or settings",
 };
 static const struct command_option option_deleted = {
     .flag = "deleted",

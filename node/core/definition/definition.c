@@ -237,10 +237,11 @@ static bool is_known(struct arena *arena, const defined *given, const defined *s
                        arena_pack(arena, &stands->body->base));
 }
 
-/* Members of an earlier version know no documents, and tell no event of them: nor does this one. */
+/* Members of an earlier version know neither kind, and tell no event of them: nor does this one. */
 static bool is_told(const defined *given)
 {
-    return given->body->kind_case != HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS;
+    return given->body->kind_case != HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS &&
+           given->body->kind_case != HOLDFAST__V1__DEFINITION_BODY__KIND_SETTINGS;
 }
 
 /* Every shard takes every version; one of them tells it. */

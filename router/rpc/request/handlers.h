@@ -55,5 +55,9 @@ METHOD_TABLE(HANDLER_EXTERN)
 /* Ends every stream as UNAVAILABLE: the router stops. */
 void admin_watch_incidents_end_all(struct router *router);
 void event_subscribe_end_all(struct router *router);
+/* Calls that wait for settings: others stand by that name, or, of NULL, may by any. */
+void definition_get_settings_look(struct router *router, const char *name);
+/* Those calls are answered with what stands: the router stops. */
+void definition_get_settings_end_all(struct router *router);
 
 #endif

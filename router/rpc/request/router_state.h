@@ -11,6 +11,7 @@
 #include "runtime/base/large_reads.h"
 #include "router/core/rate_limit.h"
 #include "router/core/session_guard.h"
+#include "router/core/settings_table.h"
 #include "router/rpc/call/caller.h"
 #include "router/rpc/request/metadata_port.h"
 #include "router/rpc/servers/servers.h"
@@ -60,6 +61,7 @@ struct router_options {
     struct etcd *etcd;
     struct servers *servers;
     const struct session_secrets *secrets; /* Of session tokens. NULL: none. */
+    const struct settings_table *settings; /* NULL: none is known. */
     uint32_t in_flight_max;
     uint32_t in_flight_key_percent; /* Of it, that one caller may hold; 0: no limit. */
     uint32_t player_rate;           /* Calls a second for one player; 0: no limit. */
@@ -101,7 +103,9 @@ struct router {
     struct event_feed *event_feed;
     struct event_subscriber *subscribers; /* Streams of events: event_subscribe.c. */
     uint32_t subscriber_count;
-    uint64_t events_streamed, event_gaps; /* Told by them. */
+    uint64_t events_streamed, event_gaps;                   /* Told by them. */
+    struct settings_wait *settings_waits, *settings_looked; /* Calls of GetSettings that wait. */
+    uint32_t settings_wait_count;
     bool streams_ended;
     bool draining; /* New requests are refused as UNAVAILABLE. */
 };
