@@ -55,13 +55,12 @@ static void settings_are_one_json_object(void **state)
 static void settings_are_nested_64_deep_at_most(void **state)
 {
     struct definition_fault fault = { 0 };
-    char text[256] = "";
+    char text[256] = "{\"a\":";
 
     (void)state;
-    strcat(text, "{\"a\":");
-    memset(text + strlen(text), '[', 64);
-    memset(text + strlen(text), ']', 64);
-    strcat(text, "}");
+    memset(text + 5, '[', 64);
+    memset(text + 5 + 64, ']', 64);
+    text[5 + 128] = '}';
     assert_null(settings_of(text, &fault));
     assert_string_equal(fault.limit, "nested at most 64 deep");
     text[5 + 63] = ' ';

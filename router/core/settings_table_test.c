@@ -14,8 +14,13 @@
 
 #define GONE NULL
 
-static err take(struct settings_table *table, uint64_t number, uint64_t version, const char *name,
-                const char *json, const struct settings **ret_changed)
+struct given {
+    uint64_t number, version;
+    const char *name, *json;
+};
+
+static err take(struct settings_table *table, struct given given,
+                const struct settings **ret_changed)
 {
     Holdfast__Internal__V1__DefinitionVersion record =
         HOLDFAST__INTERNAL__V1__DEFINITION_VERSION__INIT;
@@ -23,15 +28,15 @@ static err take(struct settings_table *table, uint64_t number, uint64_t version,
     Holdfast__V1__SettingsBody settings = HOLDFAST__V1__SETTINGS_BODY__INIT;
     uint8_t bytes[8192];
 
-    settings.json = text_lend(json != GONE ? json : "{\"before\":1}");
+    settings.json = text_lend(given.json != GONE ? given.json : "{\"before\":1}");
     body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_SETTINGS;
     body.settings = &settings;
-    record.number = number;
-    record.version = version;
-    record.name = text_lend(name);
-    record.deleted = json == GONE;
+    record.number = given.number;
+    record.version = given.version;
+    record.name = text_lend(given.name);
+    record.deleted = given.json == GONE;
     record.body = &body;
-    record.at_ms = (int64_t)(1000 * version);
+    record.at_ms = (int64_t)(1000 * given.version);
     return settings_table_take(
         table,
         (struct slice){ bytes, holdfast__internal__v1__definition_version__pack(&record, bytes) },
@@ -43,7 +48,7 @@ static bool put(struct settings_table *table, uint64_t number, uint64_t version,
 {
     const struct settings *changed;
 
-    assert_int_equal(take(table, number, version, name, json, &changed), ERR_OK);
+    assert_int_equal(take(table, (struct given){ number, version, name, json }, &changed), ERR_OK);
     if (changed != NULL)
         assert_string_equal(changed->name, name);
     return changed != NULL;
@@ -141,10 +146,10 @@ static void what_is_no_settings_changes_nothing(void **state)
     large[sizeof large - 1] = 0;
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = 0;
-    assert_int_equal(take(&table, 1, 1, "match", large, &changed), ERR_CORRUPT);
-    assert_int_equal(take(&table, 1, 1, name, "{}", &changed), ERR_CORRUPT);
-    assert_int_equal(take(&table, 0, 1, "match", "{}", &changed), ERR_CORRUPT);
-    assert_int_equal(take(&table, 1, 0, "match", "{}", &changed), ERR_CORRUPT);
+    assert_int_equal(take(&table, (struct given){ 1, 1, "match", large }, &changed), ERR_CORRUPT);
+    assert_int_equal(take(&table, (struct given){ 1, 1, name, "{}" }, &changed), ERR_CORRUPT);
+    assert_int_equal(take(&table, (struct given){ 0, 1, "match", "{}" }, &changed), ERR_CORRUPT);
+    assert_int_equal(take(&table, (struct given){ 1, 0, "match", "{}" }, &changed), ERR_CORRUPT);
     assert_int_equal(table.count, 0);
     settings_table_deinit(&table);
 }
@@ -160,7 +165,8 @@ static void there_is_a_limit(void **state)
         snprintf(name, sizeof name, "s%u", i);
         assert_true(put(&table, i, 1, name, "{}"));
     }
-    assert_int_equal(take(&table, SETTINGS_MAX + 1, 1, "more", "{}", &changed), ERR_FULL);
+    assert_int_equal(take(&table, (struct given){ SETTINGS_MAX + 1, 1, "more", "{}" }, &changed),
+                     ERR_FULL);
     assert_true(put(&table, 1, 2, "s1", "{\"a\":1}"));
     settings_table_deinit(&table);
 }

@@ -171,14 +171,6 @@ static void on_rolled_back(void *context, const struct etcd_rollback *rollback)
               LOG_S("what", "etcd was restored or replaced; the map stays as it was known"));
 }
 
-static void on_settings_changed(void *user, const char *name)
-{
-    struct router_process *process = user;
-
-    if (process->caller != NULL)
-        router_settings_changed(&process->router, name);
-}
-
 static const char *cluster_id_of(void *user)
 {
     const struct router_process *process = user;
@@ -396,8 +388,7 @@ static err start_etcd(struct router_process *process)
         e = settings_feed_new(&(struct settings_feed_options){ .etcd = process->etcd,
                                                                .cluster = config->cluster,
                                                                .log = process->log,
-                                                               .changed = on_settings_changed,
-                                                               .user = process },
+                                                               .router = &process->router },
                               &process->settings);
     if (e != ERR_OK)
         fail(process, "etcd", err_text(e));

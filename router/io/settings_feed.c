@@ -16,7 +16,7 @@ struct settings_feed {
 static void tell(struct settings_feed *feed, const char *name)
 {
     if (feed->table.complete)
-        feed->options.changed(feed->options.user, name);
+        router_settings_changed(feed->options.router, name);
 }
 
 static void on_put(void *context, const struct etcd_kv *kv)

@@ -6,6 +6,7 @@
 #define ROUTER_IO_SETTINGS_FEED_H
 
 #include "router/core/settings_table.h"
+#include "router/rpc/router.h"
 #include "runtime/base/log.h"
 #include "runtime/etcd/etcd.h"
 
@@ -15,9 +16,7 @@ struct settings_feed_options {
     struct etcd *etcd;
     const char *cluster; /* A valid name. */
     const struct log *log;
-    /* All settings are known, and others stand by that name; NULL: any may. */
-    void (*changed)(void *user, const char *name);
-    void *user;
+    struct router *router; /* It is told what changes; zeros until it is there. */
 };
 
 NODISCARD err settings_feed_new(const struct settings_feed_options *options,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "holdfast/v1/counter.pb-c.h"
+#include "holdfast/v1/definition.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "rest/rest_tables.h"
 #include "runtime/base/check.h"
@@ -105,12 +106,25 @@ static bool tag_of_top(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYT
     return true;
 }
 
+/* Settings that were deleted and made again begin at version 1, under another number. */
+static bool tag_of_settings(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
+{
+    const Holdfast__V1__GetSettingsResponse *settings = (const void *)answer;
+
+    if (answer->descriptor != &holdfast__v1__get_settings_response__descriptor)
+        return false;
+    snprintf(ret_tag, REST_TAG_BYTES, "W/\"s%" PRIx64 ".%" PRIx64 "\"", settings->number,
+             settings->version);
+    return true;
+}
+
 bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES])
 {
     const ProtobufCMessage *profile = find_message(answer, "profile");
     bool has_mail = find_message(profile, "mail") != NULL;
 
-    if (tag_of_version(find_message(answer, "write"), ret_tag) ||
+    if (tag_of_settings(answer, ret_tag) ||
+        tag_of_version(find_message(answer, "write"), ret_tag) ||
         (!has_mail && tag_of_version(profile, ret_tag)) || tag_of_version(answer, ret_tag))
         return true;
     const void *found = find_value(answer, "as_of", PROTOBUF_C_TYPE_STRING);

@@ -19,8 +19,8 @@
  * comes without a new version. The state that was read is the same while the token is, but it also
  * changes with what else the shard does, so it is a weak one. `W/"n12"`: the count, of a
  * TargetCount that is not stale: whenever it was read, it is the same. `W/"t…"`: what a top list
- * holds, if it is not stale. False: the answer has no
- * tag.
+ * holds, if it is not stale. `W/"s7.2"`: the number and version of settings. False: the answer has
+ * no tag.
  */
 bool rest_tag_of(const ProtobufCMessage *answer, char ret_tag[REST_TAG_BYTES]);
 

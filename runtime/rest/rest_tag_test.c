@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/definition.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
@@ -85,6 +86,18 @@ static void of_a_count_the_number_is(void **state)
     assert_false(rest_tag_of(&answer.base, tag));
 }
 
+static void of_settings_the_number_and_the_version_are(void **state)
+{
+    Holdfast__V1__GetSettingsResponse answer = HOLDFAST__V1__GET_SETTINGS_RESPONSE__INIT;
+    (void)state;
+
+    answer.number = UINT64_MAX;
+    answer.version = 31;
+    assert_tag(&answer.base, "W/\"sffffffffffffffff.1f\"");
+    answer.unchanged = true;
+    assert_tag(&answer.base, "W/\"sffffffffffffffff.1f\"");
+}
+
 static void what_is_stale_or_was_to_be_fresh_is_not_kept(void **state)
 {
     Holdfast__V1__TargetCount count = HOLDFAST__V1__TARGET_COUNT__INIT;
@@ -157,6 +170,7 @@ int main(void)
         cmocka_unit_test(a_version_is_the_tag_where_it_tells_all),
         cmocka_unit_test(else_the_token_is),
         cmocka_unit_test(of_a_count_the_number_is),
+        cmocka_unit_test(of_settings_the_number_and_the_version_are),
         cmocka_unit_test(what_is_stale_or_was_to_be_fresh_is_not_kept),
         cmocka_unit_test(tags_are_compared_without_their_weakness),
         cmocka_unit_test(what_is_no_list_of_tags_is_told_apart),

@@ -599,6 +599,7 @@ class Errors(ClusterTest):
             self.gives("VERSION_CONFLICT", service + method, kills | more | {"opId": uuid7(), "ifVersion": 9})
             if method != "PutDefinition":
                 self.gives("NOT_FOUND", service + method, kills | more | {"opId": uuid7(), "name": "none"})
+        self.gives("NOT_FOUND", service + "GetSettings", {"name": "none"})
         for method in ("GetDefinition", "DiffDefinitions"):
             self.gives("NOT_FOUND", service + method, kills | {"name": "none"})
         currency = {"body": {"currency": {"maxBalance": 5}}}

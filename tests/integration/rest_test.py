@@ -249,6 +249,18 @@ class Rest(ClusterTest):
         self.good("RollbackDefinition", name, {"opId": uuid7(), "version": 1})
         self.assertTrue(self.good("DeleteDefinition", name, query={"op_id": uuid7()})["definition"]["deleted"])
 
+    def settings(self):
+        name = {"kind": "settings", "name": "arena"}
+        wait_for("the shards to be heard", lambda: self.route("PutDefinition", name, {
+            "opId": "rest-settings", "body": {"settings": {"json": {"rate": 30}}}})[0] == 200)
+        wait_for("the router to know", lambda: self.route("GetSettings", {"name": "arena"})[0] == 200)
+        told = self.good("GetSettings", {"name": "arena"})
+        self.assertEqual((told["version"], told["json"]), (1, {"rate": 30}))
+        unchanged = self.good("GetSettings", {"name": "arena"}, query={"if_version_above": 1, "wait_ms": 10})
+        self.assertTrue(unchanged["unchanged"])
+        tag = self.route("GetSettings", {"name": "arena"})[1]["etag"]
+        self.assertEqual(self.route("GetSettings", {"name": "arena"}, headers={"if-none-match": tag})[0], 304)
+
     def test_1_favorites(self):
         ada, collection = self.player(), {"kind": "collection", "name": "favorites"}
         wait_for("favourites to be in force", lambda: self.route("PutDefinition", collection, {
@@ -411,6 +423,7 @@ class Rest(ClusterTest):
             status, _, answer = self.route(operation, path, body, headers=self.as_system("admin"))
             self.assertIn(status, (400, 404, 409), (operation, answer))
         self.definitions()
+        self.settings()
         self.good("RebalanceShards", None, {"dryRun": True})
         status, _, answer = self.route("AcceptEtcdRestore", None, {"dryRun": True})
         self.assertIn(status, (200, 409), answer)
