@@ -10,7 +10,8 @@ const DOCUMENTS = new Set(["Document.json", "DocumentSibling.json", "PutDocument
   "User.attributes", "User.settings", "UpsertUserRequest.attributes", "UpsertUserRequest.settings",
   "UpsertUserRequest.status", "BatchUpsertUsersRequest.status",
   "Section.json", "SectionEdit.replace", "SectionEdit.merge", "ItemSpec.attributes",
-  "Item.attributes", "TargetMetadata.attributes", "PutTargetMetadataRequest.attributes"]);
+  "Item.attributes", "TargetMetadata.attributes", "PutTargetMetadataRequest.attributes",
+  "SettingsBody.json", "GetSettingsResponse.json"]);
 const LONG = new Set([ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64]);
 const VERBS = ["set", "remove", "increment", "append", "max", "add", "discard"];
 

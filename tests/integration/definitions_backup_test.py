@@ -69,6 +69,7 @@ class DefinitionsBackupTest(DefinitionsBackup):
         self.define(self.cluster, "counter", "kills", {"maxValue": 10}, reason="season one")
         self.define(self.cluster, "counter", "kills", {"maxValue": 1000}, reason="season two")
         self.define(self.cluster, "documents", "rooms", {"policy": "vector"})
+        self.define(self.cluster, "settings", "arena", {"json": {"rate": 30}})
         self.define(self.cluster, "counter", "gone", {})
         self.cluster.client.settle("DefinitionService/DeleteDefinition", {
             "kind": "counter", "name": "gone", "opId": uuid7(), "waitMs": 5000})
@@ -101,6 +102,8 @@ class DefinitionsBackupTest(DefinitionsBackup):
         self.assertEqual(int(counted[0]["value"]), 900)
         found = client.settle("DocumentService/GetDocument", {"entity": "guild:1", "collection": "rooms", "key": "k"})
         self.assertEqual(found["document"]["json"], {"at": "castle"})
+        told = client.settle("DefinitionService/GetSettings", {"name": "arena"})
+        self.assertEqual((told["version"], told["json"]), (1, {"rate": 30}))
 
     def life_goes_on(self, other, stood):
         """Definitions that are changed and made meet nothing of before."""

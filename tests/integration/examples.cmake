@@ -6,7 +6,7 @@ if(TARGET holdfast-example AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
     add_test(NAME integration.docs COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/docs.py
         $<TARGET_FILE:holdfast> tasks.md sessions.md grants.md operations.md profiles.md
         transfers.md transactions.md receipts.md ledger.md protocols.md json.md rest.md player-tokens.md definitions.md favorites.md
-        counters.md documents.md presence.md users.md erasure.md rebuild.md events.md abuse.md migrating-favorites.md
+        counters.md settings.md documents.md presence.md users.md erasure.md rebuild.md events.md abuse.md migrating-favorites.md
         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/docs)
     set_tests_properties(integration.examples integration.demo integration.docs PROPERTIES
         LABELS release COST 60 TIMEOUT 600

@@ -183,6 +183,14 @@ class SettingsTest(ClusterTest):
         self.assertIn("forced", told)
         self.assertNotIn("force", told)
 
+    def test_the_largest_body_comes_into_force(self):
+        """A shard takes 4096 bytes, with the name and the numbers; one that is refused would hold up all later ones."""
+        name = "n" * 64
+        self.refused("INVALID_ARGUMENT", self.put, name, {"a": "x" * 3986})
+        made = self.put(name, {"a": "x" * 3985}, waitMs=20000)
+        self.assertTrue(made["inForce"])
+        self.assertEqual(wait_for("the router to know", lambda: self.known(name))["json"], {"a": "x" * 3985})
+
     def test_a_router_that_starts_says_unavailable_or_the_truth(self):
         self.put("start", {"a": 1})
         wait_for("the router to know", lambda: self.known("start"))
