@@ -39,7 +39,7 @@
     X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
     X(changes_aborted) X(clusters_at_rest) X(servers_marked) X(servers_held) \
     X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
-    X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown) \
+    X(definitions_made) X(definitions_forgotten) X(definitions_listed) X(changes_refused) X(changes_unknown) \
     X(changes_put_off) X(changes_after_doubt) X(shards_doubted) X(servers_timed) X(holds_timed) \
     X(writes_retried) X(handovers_timed) X(claims_timed) X(joins_timed) X(repairs_timed) \
     X(loads_exchanged) X(changes_vouched) X(changes_unvouched) X(records_doubted) \
