@@ -5,15 +5,23 @@
 
 #include "idl/limit.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/consumer/consumer.h"
 #include "node/rpc/fixture_edges.h"
 #include "node/rpc/fixture_metadata.h"
 #include "node/rpc/fixture_shards.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
 
 enum shape {
     TEXT,   /* So many letters. */
     OBJECT, /* A JSON object of so many bytes. */
+    NESTED, /* So many JSON objects, one in another. */
+    PATH,   /* These are of so many bytes: a JSON Pointer, .. */
+    URL,
+    ENTITY, /* .. a player with its kind, .. */
+    OP_ID,  /* .. an op_id with its kind. */
+    AHEAD,  /* An op_id that was made so many milliseconds from now. */
     NUMBER,
     COUNT, /* So many entries of a list. */
 };
@@ -27,7 +35,8 @@ struct row {
     const char *field, *limit; /* What the error says; [*] is any entry. */
 };
 
-#define CLEAN "bytes of UTF-8 without control characters"
+#define PATCH_REMOVE HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE
+#define CLEAN        "bytes of UTF-8 without control characters"
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -77,6 +86,31 @@ static const struct row rows[] = {
       LIMIT_TRANSACTION_CHECKS, "checks", "at most 32" },
     { "transaction_changes", METHOD_EXECUTE_TRANSACTION, "changes", COUNT, 1,
       LIMIT_TRANSACTION_CHANGES, "changes", "1 to 32" },
+    { "currency_name_bytes", METHOD_LIST_ENTRIES, "currency", TEXT, 0, LIMIT_CURRENCY_NAME_BYTES,
+      "currency", "at most 32 bytes" },
+    { "op_id_bytes", METHOD_GRANT, "op_id", OP_ID, 7, sizeof "admin:" - 1 + 150, "op_id",
+      "a typed op_id has 1 to 150 bytes after its kind" },
+    { "op_id_ahead_ms", METHOD_GRANT, "op_id", AHEAD, 0, LIMIT_OP_ID_AHEAD_MS, "op_id",
+      "a UUIDv7 at most 5 minutes ahead of now" },
+    { "entity_bytes", METHOD_CREATE_CONSUMER, "entity", ENTITY, 8, LIMIT_ENTITY_BYTES, "entity",
+      "player:<id> or definition:<kind>/<name>, of at most 128 bytes" },
+    { "entity_bytes", METHOD_CREATE_CONSUMER, "entity_prefix", TEXT, 0, LIMIT_ENTITY_BYTES,
+      "entity_prefix", "at most 128 bytes" },
+    { "consumer_name_bytes", METHOD_CREATE_CONSUMER, "consumer", TEXT, 1, LIMIT_CONSUMER_NAME_BYTES,
+      "consumer", CONSUMER_NAME_RULE },
+    { "", METHOD_CREATE_CONSUMER, "kinds", COUNT, 0, CONSUMER_KINDS_MAX, "kinds", "at most 16" },
+    { "patch_steps", METHOD_UPDATE_PROFILE, "edits[0].patch.steps", COUNT, 1, LIMIT_PATCH_STEPS,
+      "edits[*].patch.steps", "1 to 64 steps" },
+    { "patch_steps", METHOD_UPDATE_PROFILE, "edits[0].remove", COUNT, 0, LIMIT_PATCH_STEPS,
+      "edits[*].remove", "at most 64 paths" },
+    { "patch_path_bytes", METHOD_UPDATE_PROFILE, "edits[0].patch.steps[0].path", PATH, 0,
+      LIMIT_PATCH_PATH_BYTES, "edits[*].path", "a JSON Pointer of at most 512 bytes and 64 parts" },
+    { "document_depth", METHOD_UPDATE_PROFILE, "edits[0].replace", NESTED, 0, LIMIT_DOCUMENT_DEPTH,
+      "edits[*].replace", "JSON nested at most 64 deep" },
+    { "metadata_url_bytes", METHOD_PUT_TARGET_METADATA, "thumbnail_url", URL, 0,
+      LIMIT_METADATA_URL_BYTES, "thumbnail_url",
+      "empty, or https:// and at most 1024 bytes of visible ASCII without quotes, <, > and "
+      "backslashes" },
     { "", METHOD_LIST_ENTRIES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
     { "", METHOD_LIST_ITEMS, "page_size", NUMBER, 0, 500, "page_size", "1 to 500, or 0" },
     { "", METHOD_LIST_FAVORITES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
@@ -112,6 +146,8 @@ static void *list_make(struct fixture *f, const ProtobufCFieldDescriptor *field,
 {
     if (field->type == PROTOBUF_C_TYPE_MESSAGE)
         return arena_messages(&f->arena, field->descriptor, count + 1);
+    if (field->type == PROTOBUF_C_TYPE_ENUM)
+        return arena_zalloc(&f->arena, (count + 1) * sizeof(int));
 
     char **texts = arena_alloc(&f->arena, (count + 1) * sizeof *texts);
     for (size_t i = 0; i < count; i++)
@@ -119,44 +155,86 @@ static void *list_make(struct fixture *f, const ProtobufCFieldDescriptor *field,
     return texts;
 }
 
+static char *nested_make(struct fixture *f, size_t depth)
+{
+    struct buf text = { 0 };
+
+    for (size_t i = 0; i + 1 < depth; i++)
+        buf_append(&text, "{\"a\":", 5);
+    buf_append(&text, "{", 1);
+    for (size_t i = 0; i < depth; i++)
+        buf_append(&text, "}", 1);
+    char *copy = arena_text(&f->arena, buf_slice(&text));
+    buf_deinit(&text);
+    return copy;
+}
+
+/* Shorter than its two ends, it has none. */
 static char *text_make(struct fixture *f, enum shape shape, size_t size)
 {
-    static const char head[] = "{\"a\":\"", tail[] = "\"}";
+    static const struct {
+        const char *head, *tail;
+    } ends[] = {
+        [TEXT] = { "", "" },        [OBJECT] = { "{\"a\":\"", "\"}" }, [PATH] = { "/", "" },
+        [URL] = { "https://", "" }, [ENTITY] = { "player:", "" },      [OP_ID] = { "admin:", "" }
+    };
+
+    if (shape == NESTED)
+        return nested_make(f, size);
+    if (shape == AHEAD)
+        return fixture_op_id_at(f, f->now_ms + size);
     char *text = arena_alloc(&f->arena, size + 1);
+    size_t head = strlen(ends[shape].head), tail = strlen(ends[shape].tail);
 
     memset(text, 'x', size);
     text[size] = 0;
-    if (shape == OBJECT && size >= sizeof head + sizeof tail) {
-        memcpy(text, head, sizeof head - 1);
-        memcpy(text + size - (sizeof tail - 1), tail, sizeof tail - 1);
+    if (size >= head + tail) {
+        memcpy(text, ends[shape].head, head);
+        memcpy(text + size - tail, ends[shape].tail, tail);
     }
     return text;
 }
 
+/* The first entry of a list that is made if it is empty, or a part that is. */
+static ProtobufCMessage *part_of(struct fixture *f, ProtobufCMessage *message,
+                                 const ProtobufCFieldDescriptor *field)
+{
+    void *place = member(message, field->offset);
+
+    if (field->label != PROTOBUF_C_LABEL_REPEATED) {
+        if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0)
+            *(uint32_t *)member(message, field->quantifier_offset) = field->id;
+        if (*(void **)place == NULL)
+            *(void **)place = arena_message(&f->arena, field->descriptor);
+        return *(ProtobufCMessage **)place;
+    }
+    size_t *count = member(message, field->quantifier_offset);
+    if (*count == 0)
+        *(void **)place = list_make(f, field, *count = 1);
+    return **(ProtobufCMessage ***)place;
+}
+
+/* `path`: names of fields with dots between them; [0] behind a list's. */
 static void set(struct fixture *f, ProtobufCMessage *message, const char *path, enum shape shape,
                 uint64_t value)
 {
-    const char *rest = strstr(path, "[0].");
-    size_t size = rest != NULL ? (size_t)(rest - path) : strlen(path);
+    const char *rest = strchr(path, '.');
     const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field_by_name(
-        message->descriptor, arena_printf(&f->arena, "%.*s", (int)size, path));
+        message->descriptor, arena_printf(&f->arena, "%.*s", (int)strcspn(path, ".["), path));
 
     if (field == NULL)
         fail_msg("%s has no field %s", message->descriptor->name, path);
     void *place = member(message, field->offset);
-    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-        size_t *count = member(message, field->quantifier_offset);
-        if (rest == NULL || *count == 0) {
-            *count = rest != NULL ? 1 : (size_t)value;
-            *(void **)place = list_make(f, field, *count);
-        }
-        if (rest != NULL)
-            set(f, **(ProtobufCMessage ***)place, rest + 4, shape, value);
+    if (rest != NULL) {
+        set(f, part_of(f, message, field), rest + 1, shape, value);
+    } else if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+        *(size_t *)member(message, field->quantifier_offset) = (size_t)value;
+        *(void **)place = list_make(f, field, (size_t)value);
     } else if (field->type == PROTOBUF_C_TYPE_STRING) {
         if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0)
             *(uint32_t *)member(message, field->quantifier_offset) = field->id;
         *(char **)place = text_make(f, shape, (size_t)value);
-    } else if (field->type == PROTOBUF_C_TYPE_UINT32) {
+    } else if (field->type == PROTOBUF_C_TYPE_UINT32 || field->type == PROTOBUF_C_TYPE_ENUM) {
         *(uint32_t *)place = (uint32_t)value;
     } else {
         *(uint64_t *)place = value;
@@ -208,6 +286,8 @@ static void fill(struct fixture *f, const struct row *row, ProtobufCMessage *req
     if (row->method == METHOD_RELEASE_QUARANTINE)
         set_text(request, "reason", "looked at");
     set_text(request, "incarnation", SERVER_A);
+    if (row->method == METHOD_CREATE_CONSUMER)
+        set_text(request, "consumer", "x");
     if (row->method == METHOD_RESERVE_CURRENCIES)
         set(f, request, "expires_in_ms", NUMBER, 1000);
     if (strcmp(row->path, "currencies") != 0)
@@ -215,6 +295,10 @@ static void fill(struct fixture *f, const struct row *row, ProtobufCMessage *req
     if (strstr(row->path, "[0].") != NULL) {
         set_first(f, request, "items", "kind", "sword");
         set_first(f, request, "edits", "name", "main");
+        if (strstr(row->path, "remove") != NULL)
+            set(f, request, "edits[0].merge", NESTED, 1);
+        if (strstr(row->path, "steps[0]") != NULL)
+            set(f, request, "edits[0].patch.steps[0].kind", NUMBER, PATCH_REMOVE);
     }
 }
 
@@ -279,12 +363,84 @@ static void a_request_is_refused_one_beyond_its_limits_and_not_at_them(void **st
     }
 }
 
-/* Limits of idl/limit.h that no row of this table holds. */
-static const char *const without_row[] = {
-    "entity_bytes",        "op_id_bytes",        "op_id_ahead_ms", "token_bytes",
-    "currency_name_bytes", "sections",           "patch_steps",    "patch_path_bytes",
-    "document_depth",      "profile_bytes",      "reservations",   "consumer_name_bytes",
-    "consumers",           "metadata_url_bytes", "deadline_ms",    "request_bytes",
+/* ---- what fills ---- */
+
+/* What a player, or a shard, has room for: requests until it is full, and one more. */
+static const struct filling {
+    const char *name;
+    uint32_t method, count; /* Requests that fit. */
+    const char *limit;
+} fillings[] = {
+    { "reservations", METHOD_RESERVE_CURRENCIES, LIMIT_RESERVATIONS, "64" },
+    { "consumers", METHOD_CREATE_CONSUMER, LIMIT_CONSUMERS, "64" },
+    { "sections", METHOD_UPDATE_PROFILE, LIMIT_SECTIONS, "64" },
+    { "profile_bytes", METHOD_UPDATE_PROFILE, LIMIT_PROFILE_BYTES / LIMIT_SECTION_BYTES,
+      "3145728" },
+};
+
+/* The name of a consumer that lives on shard 0. */
+static char *consumer_name(struct fixture *f, uint32_t place)
+{
+    for (uint32_t i = 0;; i++) {
+        char *name = arena_printf(&f->arena, "%u.%u", place, i);
+        const char *entity = arena_printf(&f->arena, CONSUMER_ENTITY "%s", name);
+        if (shard_of_entity(slice_from_text(entity), FIXTURE_SHARDS) == 0)
+            return name;
+    }
+}
+
+/* Says whether request `place` is done; if not, it has to be refused for the filling's limit. */
+static bool fits(struct fixture *f, const struct filling *filling, uint32_t place)
+{
+    ProtobufCMessage *request = arena_message(&f->arena, method_find(filling->method)->request);
+    size_t bytes = strcmp(filling->name, "profile_bytes") == 0 ? LIMIT_SECTION_BYTES : 20;
+
+    fill(f, &(struct row){ .method = filling->method, .path = "" }, request);
+    if (filling->method == METHOD_CREATE_CONSUMER)
+        set_text(request, "consumer", consumer_name(f, place));
+    if (filling->method == METHOD_UPDATE_PROFILE) {
+        set_first(f, request, "edits", "name", arena_printf(&f->arena, "s%u", place));
+        set(f, request, "edits[0].replace", OBJECT, bytes);
+    }
+    if (fixture_mutate(f, filling->method, request) != NULL)
+        return true;
+    assert_non_null(f->error);
+    if (f->error->code != ERROR(CAPACITY_FULL) || strcmp(f->error->limit, filling->limit) != 0)
+        fail_msg("%s: %u requests, and %s %s: %s", filling->name, place, f->error->field,
+                 f->error->limit, f->error->message);
+    return false;
+}
+
+static void what_is_full_takes_no_more(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(fillings); i++) {
+        static struct fixture_shards shards;
+        struct fixture *f = &shards.shards[0];
+        uint32_t place = 0;
+
+        fixture_shards_init(&shards);
+        ProtobufCMessage *grant = arena_message(&f->arena, method_find(METHOD_GRANT)->request);
+        fill(f, &(struct row){ .method = METHOD_GRANT, .path = "" }, grant);
+        set(f, grant, "currencies[0].amount", NUMBER, fillings[i].count);
+        assert_non_null(fixture_mutate(f, METHOD_GRANT, grant));
+        while (place <= fillings[i].count && fits(f, &fillings[i], place))
+            place++;
+        if (place != fillings[i].count)
+            fail_msg("%s: %u requests fit, not %u", fillings[i].name, place, fillings[i].count);
+        fixture_shards_deinit(&shards);
+    }
+}
+
+/* ---- all of them ---- */
+
+/* Limits of idl/limit.h that no row here holds, and why. */
+static const struct without {
+    const char *name, *why;
+} without_row[] = {
+    { "token_bytes", "every token that can be read has fewer bytes: its form is told as wrong" },
+    { "deadline_ms", "a longer deadline is cut by the router, and nothing is refused" },
+    { "request_bytes", "a shard refuses what no entry of its log holds; this fixture has no log" },
 };
 
 static bool has_row(const char *name)
@@ -293,13 +449,17 @@ static bool has_row(const char *name)
         if (strcmp(rows[i].name, name) == 0)
             return true;
     }
+    for (size_t i = 0; i < ARRAY_SIZE(fillings); i++) {
+        if (strcmp(fillings[i].name, name) == 0)
+            return true;
+    }
     return false;
 }
 
 static bool is_without_row(const char *name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(without_row); i++) {
-        if (strcmp(without_row[i], name) == 0)
+        if (strcmp(without_row[i].name, name) == 0)
             return true;
     }
     return false;
@@ -337,6 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_refused_one_beyond_its_limits_and_not_at_them),
+        cmocka_unit_test(what_is_full_takes_no_more),
         cmocka_unit_test(each_list_of_a_shard_has_a_row_for_its_pages),
         cmocka_unit_test(each_public_limit_has_a_row_or_is_named_as_without),
     };
