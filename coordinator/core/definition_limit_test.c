@@ -15,6 +15,7 @@
 #include "holdfast/internal/v1/definition.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/limit.h"
+#include "idl/limit_fixture.h"
 #include "idl/method.h"
 #include "runtime/base/arena.h"
 #include "runtime/base/check.h"
@@ -28,32 +29,9 @@ typedef Holdfast__Internal__V1__FindDefinitionsRequest find_request;
 
 static struct arena arena;
 
-static char *text_make(const char *head, int64_t size)
-{
-    char *text = arena_alloc(&arena, (size_t)size + 1);
-    size_t begin = strlen(head) <= (size_t)size ? strlen(head) : (size_t)size;
-
-    memset(text, 'x', (size_t)size);
-    text[size] = 0;
-    memcpy(text, head, begin);
-    return text;
-}
-
-/* A number, or a text of so many bytes. */
 static void set(ProtobufCMessage *message, const char *name, int64_t value)
 {
-    const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
-
-    if (field == NULL)
-        fail_msg("%s has no field %s", message->descriptor->name, name);
-    void *place = (char *)message + field->offset;
-    if (field->type == PROTOBUF_C_TYPE_STRING)
-        *(char **)place = text_make(strstr(name, "url") != NULL ? "https://a/" : "", value);
-    else if (field->type == PROTOBUF_C_TYPE_INT64 || field->type == PROTOBUF_C_TYPE_UINT64)
-        *(int64_t *)place = value;
-    else
-        *(uint32_t *)place = (uint32_t)value;
+    limit_set(&arena, message, name, strstr(name, "url") != NULL ? LIMIT_URL : LIMIT_TEXT, value);
 }
 
 /* ---- bodies ---- */
@@ -108,7 +86,7 @@ static const struct row {
     { "collection", "name", 1, 64, 0, "1 to 64 of [a-z0-9_]", { POLICY } },
     { "collection", "conflict_policy", 1, 2, 0, "highest_version or last_write", { { 0 } } },
     { "collection", "edges_max", 1, 100000, 10000, "1 to 100000", { POLICY } },
-    { "collection", "metadata_url", 9, 1024, 0, ENDPOINT_URL_RULE, { POLICY } },
+    { "collection", "metadata_url", 10, 1024, 0, ENDPOINT_URL_RULE, { POLICY } },
     { "counter", "name", 1, 64, 0, "1 to 64 of [a-z0-9_]", { { 0 } } },
     { "counter", "max_value", 1, LIMIT_AMOUNT, LIMIT_AMOUNT, "1 to 9007199254740991", { { 0 } } },
     { "counter", "add_max", 1, LIMIT_AMOUNT, LIMIT_AMOUNT, "1 to 9007199254740991", { { 0 } } },
@@ -144,10 +122,8 @@ static const ProtobufCFieldDescriptor *kind_field(const char *kind)
 static ProtobufCMessage *body_make(const char *kind, definition_body *ret_body)
 {
     const ProtobufCFieldDescriptor *field = kind_field(kind);
-    const ProtobufCMessageDescriptor *type = field->descriptor;
-    ProtobufCMessage *part = arena_alloc(&arena, type->sizeof_message);
+    ProtobufCMessage *part = limit_message(&arena, field->descriptor);
 
-    protobuf_c_message_init(type, part);
     holdfast__v1__definition_body__init(ret_body);
     ret_body->kind_case = (Holdfast__V1__DefinitionBody__KindCase)field->id;
     *(ProtobufCMessage **)((char *)ret_body + field->offset) = part;
@@ -165,6 +141,14 @@ static int64_t number_of(const ProtobufCMessage *message, const char *name)
                : *(const uint32_t *)place;
 }
 
+static const char *name_make(int64_t size)
+{
+    Holdfast__V1__GetDefinitionRequest request = HOLDFAST__V1__GET_DEFINITION_REQUEST__INIT;
+
+    set(&request.base, "name", size);
+    return request.name;
+}
+
 /* Says whether the definition was refused for the row's limit; *ret_part is its body. */
 static bool is_refused(const struct row *row, int64_t value, ProtobufCMessage **ret_part)
 {
@@ -179,7 +163,7 @@ static bool is_refused(const struct row *row, int64_t value, ProtobufCMessage **
         set(part, row->field, value);
     const char *field =
         names ? row->field : arena_printf(&arena, "body.%s.%s", row->kind, row->field);
-    if (definition_body_check(&body, names ? text_make("", value) : "kills", &fault))
+    if (definition_body_check(&body, names ? name_make(value) : "kills", &fault))
         return false;
     return strcmp(fault.field, field) == 0 && strcmp(fault.limit, row->limit) == 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "idl/limit.h"
+#include "idl/limit_fixture.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/consumer/consumer.h"
 #include "node/rpc/fixture_edges.h"
@@ -13,24 +14,14 @@
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
-enum shape {
-    TEXT,   /* So many letters. */
-    OBJECT, /* A JSON object of so many bytes. */
-    NESTED, /* So many JSON objects, one in another. */
-    PATH,   /* These are of so many bytes: a JSON Pointer, .. */
-    URL,
-    ENTITY, /* .. a player with its kind, .. */
-    OP_ID,  /* .. an op_id with its kind. */
-    AHEAD,  /* An op_id that was made so many milliseconds from now. */
-    NUMBER,
-    COUNT, /* So many entries of a list. */
-};
+/* An op_id that was made so many milliseconds from now. */
+#define LIMIT_AHEAD ((enum limit_shape)100)
 
 struct row {
     const char *name; /* In idl/limit.h; "": only this method has it. */
     uint32_t method;
     const char *path; /* What is set in the request: a field, or one of a list's first entry. */
-    enum shape shape;
+    enum limit_shape shape;
     uint64_t smallest, largest;
     const char *field, *limit; /* What the error says; [*] is any entry. */
 };
@@ -40,205 +31,107 @@ struct row {
 
 /* clang-format off */
 static const struct row rows[] = {
-    { "amount", METHOD_GRANT, "currencies[0].amount", NUMBER, 1, LIMIT_AMOUNT,
+    { "amount", METHOD_GRANT, "currencies[0].amount", LIMIT_NUMBER, 1, LIMIT_AMOUNT,
       "currencies[\"gold\"].amount", "1 to 9007199254740991" },
-    { "amount", METHOD_SPEND, "currencies[0].amount", NUMBER, 1, LIMIT_AMOUNT,
+    { "amount", METHOD_SPEND, "currencies[0].amount", LIMIT_NUMBER, 1, LIMIT_AMOUNT,
       "currencies[\"gold\"].amount", "1 to 9007199254740991" },
-    { "currencies", METHOD_GRANT, "currencies", COUNT, 0, LIMIT_CURRENCIES, "currencies", "at most 16" },
-    { "currencies", METHOD_SPEND, "currencies", COUNT, 0, LIMIT_CURRENCIES, "currencies", "at most 16" },
-    { "items", METHOD_GRANT, "items", COUNT, 0, LIMIT_ITEMS, "items", "at most 64" },
-    { "item_kind_bytes", METHOD_GRANT, "items[0].kind", TEXT, 1, LIMIT_ITEM_KIND_BYTES,
+    { "currencies", METHOD_GRANT, "currencies", LIMIT_COUNT, 0, LIMIT_CURRENCIES, "currencies", "at most 16" },
+    { "currencies", METHOD_SPEND, "currencies", LIMIT_COUNT, 0, LIMIT_CURRENCIES, "currencies", "at most 16" },
+    { "items", METHOD_GRANT, "items", LIMIT_COUNT, 0, LIMIT_ITEMS, "items", "at most 64" },
+    { "item_kind_bytes", METHOD_GRANT, "items[0].kind", LIMIT_TEXT, 1, LIMIT_ITEM_KIND_BYTES,
       "items[0].kind", "1 to 64 " CLEAN },
-    { "item_attributes_bytes", METHOD_GRANT, "items[0].attributes", OBJECT, 0,
+    { "item_attributes_bytes", METHOD_GRANT, "items[0].attributes", LIMIT_OBJECT, 0,
       LIMIT_ITEM_ATTRIBUTES_BYTES, "items[0].attributes", "a JSON object of at most 1024 bytes" },
-    { "player_id_bytes", METHOD_SEND_MAIL, "to_player_id", TEXT, 1, LIMIT_PLAYER_ID_BYTES,
+    { "player_id_bytes", METHOD_SEND_MAIL, "to_player_id", LIMIT_TEXT, 1, LIMIT_PLAYER_ID_BYTES,
       "to_player_id", "1 to 100 " CLEAN },
-    { "mail_text_bytes", METHOD_SEND_MAIL, "text", TEXT, 0, LIMIT_MAIL_TEXT_BYTES, "text",
+    { "mail_text_bytes", METHOD_SEND_MAIL, "text", LIMIT_TEXT, 0, LIMIT_MAIL_TEXT_BYTES, "text",
       "at most 1024 " CLEAN },
-    { "mail_expiry_ms", METHOD_SEND_MAIL, "expires_in_ms", NUMBER, 1000, LIMIT_MAIL_EXPIRY_MS,
+    { "mail_expiry_ms", METHOD_SEND_MAIL, "expires_in_ms", LIMIT_NUMBER, 1000, LIMIT_MAIL_EXPIRY_MS,
       "expires_in_ms", "1000 to 31536000000, or 0" },
-    { "reason_bytes", METHOD_TRANSFER_CURRENCIES, "reason", TEXT, 0, LIMIT_REASON_BYTES, "reason",
+    { "reason_bytes", METHOD_TRANSFER_CURRENCIES, "reason", LIMIT_TEXT, 0, LIMIT_REASON_BYTES, "reason",
       "at most 64 " CLEAN },
-    { "metadata_title_bytes", METHOD_PUT_TARGET_METADATA, "title", TEXT, 0,
+    { "metadata_title_bytes", METHOD_PUT_TARGET_METADATA, "title", LIMIT_TEXT, 0,
       LIMIT_METADATA_TITLE_BYTES, "title", "at most 256 " CLEAN },
-    { "metadata_attributes_bytes", METHOD_PUT_TARGET_METADATA, "attributes", OBJECT, 0,
+    { "metadata_attributes_bytes", METHOD_PUT_TARGET_METADATA, "attributes", LIMIT_OBJECT, 0,
       LIMIT_METADATA_MORE_BYTES, "attributes", "a JSON object of at most 1024 bytes" },
-    { "reason_bytes", METHOD_GRANT, "reason", TEXT, 0, LIMIT_REASON_BYTES, "reason", "at most 64 " CLEAN },
-    { "reason_bytes", METHOD_SPEND, "reason", TEXT, 0, LIMIT_REASON_BYTES, "reason", "at most 64 " CLEAN },
-    { "reason_bytes", METHOD_RESERVE_CURRENCIES, "reason", TEXT, 0, LIMIT_REASON_BYTES, "reason",
+    { "reason_bytes", METHOD_GRANT, "reason", LIMIT_TEXT, 0, LIMIT_REASON_BYTES, "reason", "at most 64 " CLEAN },
+    { "reason_bytes", METHOD_SPEND, "reason", LIMIT_TEXT, 0, LIMIT_REASON_BYTES, "reason", "at most 64 " CLEAN },
+    { "reason_bytes", METHOD_RESERVE_CURRENCIES, "reason", LIMIT_TEXT, 0, LIMIT_REASON_BYTES, "reason",
       "at most 64 " CLEAN },
-    { "reservation_ms", METHOD_RESERVE_CURRENCIES, "expires_in_ms", NUMBER, 1000,
+    { "reservation_ms", METHOD_RESERVE_CURRENCIES, "expires_in_ms", LIMIT_NUMBER, 1000,
       LIMIT_RESERVATION_MS, "expires_in_ms", "1000 to 2592000000" },
-    { "mails_claimed", METHOD_CLAIM_MAIL, "mail_ids", COUNT, 1, LIMIT_MAILS_CLAIMED, "mail_ids", "1 to 16" },
-    { "session_grace_ms", METHOD_START_SESSION, "grace_ms", NUMBER, 0, LIMIT_SESSION_GRACE_MS,
+    { "mails_claimed", METHOD_CLAIM_MAIL, "mail_ids", LIMIT_COUNT, 1, LIMIT_MAILS_CLAIMED, "mail_ids", "1 to 16" },
+    { "session_grace_ms", METHOD_START_SESSION, "grace_ms", LIMIT_NUMBER, 0, LIMIT_SESSION_GRACE_MS,
       "grace_ms", "0 to 60000" },
-    { "sessions_renewed", METHOD_RENEW_TOKENS, "tokens", COUNT, 0, LIMIT_SESSIONS_RENEWED, "tokens",
+    { "sessions_renewed", METHOD_RENEW_TOKENS, "tokens", LIMIT_COUNT, 0, LIMIT_SESSIONS_RENEWED, "tokens",
       "at most 1000" },
-    { "section_edits", METHOD_UPDATE_PROFILE, "edits", COUNT, 0, LIMIT_SECTION_EDITS, "edits",
+    { "section_edits", METHOD_UPDATE_PROFILE, "edits", LIMIT_COUNT, 0, LIMIT_SECTION_EDITS, "edits",
       "at most 32 edits" },
-    { "section_name_bytes", METHOD_UPDATE_PROFILE, "edits[0].name", TEXT, 1,
+    { "section_name_bytes", METHOD_UPDATE_PROFILE, "edits[0].name", LIMIT_TEXT, 1,
       LIMIT_SECTION_NAME_BYTES, "edits[*].name", "1 to 64 of [a-z0-9_]" },
-    { "section_bytes", METHOD_UPDATE_PROFILE, "edits[0].replace", OBJECT, 0, LIMIT_SECTION_BYTES,
+    { "section_bytes", METHOD_UPDATE_PROFILE, "edits[0].replace", LIMIT_OBJECT, 0, LIMIT_SECTION_BYTES,
       "edits[*].replace", "at most 262144 bytes" },
-    { "transaction_players", METHOD_EXECUTE_TRANSACTION, "others", COUNT, 0,
+    { "transaction_players", METHOD_EXECUTE_TRANSACTION, "others", LIMIT_COUNT, 0,
       LIMIT_TRANSACTION_PLAYERS - 1, "others", "at most 7, with the home player 8" },
-    { "transaction_checks", METHOD_EXECUTE_TRANSACTION, "checks", COUNT, 0,
+    { "transaction_checks", METHOD_EXECUTE_TRANSACTION, "checks", LIMIT_COUNT, 0,
       LIMIT_TRANSACTION_CHECKS, "checks", "at most 32" },
-    { "transaction_changes", METHOD_EXECUTE_TRANSACTION, "changes", COUNT, 1,
+    { "transaction_changes", METHOD_EXECUTE_TRANSACTION, "changes", LIMIT_COUNT, 1,
       LIMIT_TRANSACTION_CHANGES, "changes", "1 to 32" },
-    { "currency_name_bytes", METHOD_LIST_ENTRIES, "currency", TEXT, 0, LIMIT_CURRENCY_NAME_BYTES,
+    { "currency_name_bytes", METHOD_LIST_ENTRIES, "currency", LIMIT_TEXT, 0, LIMIT_CURRENCY_NAME_BYTES,
       "currency", "at most 32 bytes" },
-    { "op_id_bytes", METHOD_GRANT, "op_id", OP_ID, 7, sizeof "admin:" - 1 + 150, "op_id",
+    { "op_id_bytes", METHOD_GRANT, "op_id", LIMIT_OP_ID, 7, sizeof "admin:" - 1 + 150, "op_id",
       "a typed op_id has 1 to 150 bytes after its kind" },
-    { "op_id_ahead_ms", METHOD_GRANT, "op_id", AHEAD, 0, LIMIT_OP_ID_AHEAD_MS, "op_id",
+    { "op_id_ahead_ms", METHOD_GRANT, "op_id", LIMIT_AHEAD, 0, LIMIT_OP_ID_AHEAD_MS, "op_id",
       "a UUIDv7 at most 5 minutes ahead of now" },
-    { "entity_bytes", METHOD_CREATE_CONSUMER, "entity", ENTITY, 8, LIMIT_ENTITY_BYTES, "entity",
+    { "entity_bytes", METHOD_CREATE_CONSUMER, "entity", LIMIT_ENTITY, 8, LIMIT_ENTITY_BYTES, "entity",
       "player:<id> or definition:<kind>/<name>, of at most 128 bytes" },
-    { "entity_bytes", METHOD_CREATE_CONSUMER, "entity_prefix", TEXT, 0, LIMIT_ENTITY_BYTES,
+    { "entity_bytes", METHOD_CREATE_CONSUMER, "entity_prefix", LIMIT_TEXT, 0, LIMIT_ENTITY_BYTES,
       "entity_prefix", "at most 128 bytes" },
-    { "consumer_name_bytes", METHOD_CREATE_CONSUMER, "consumer", TEXT, 1, LIMIT_CONSUMER_NAME_BYTES,
+    { "consumer_name_bytes", METHOD_CREATE_CONSUMER, "consumer", LIMIT_TEXT, 1, LIMIT_CONSUMER_NAME_BYTES,
       "consumer", CONSUMER_NAME_RULE },
-    { "", METHOD_CREATE_CONSUMER, "kinds", COUNT, 0, CONSUMER_KINDS_MAX, "kinds", "at most 16" },
-    { "patch_steps", METHOD_UPDATE_PROFILE, "edits[0].patch.steps", COUNT, 1, LIMIT_PATCH_STEPS,
+    { "", METHOD_CREATE_CONSUMER, "kinds", LIMIT_COUNT, 0, CONSUMER_KINDS_MAX, "kinds", "at most 16" },
+    { "patch_steps", METHOD_UPDATE_PROFILE, "edits[0].patch.steps", LIMIT_COUNT, 1, LIMIT_PATCH_STEPS,
       "edits[*].patch.steps", "1 to 64 steps" },
-    { "patch_steps", METHOD_UPDATE_PROFILE, "edits[0].remove", COUNT, 0, LIMIT_PATCH_STEPS,
+    { "patch_steps", METHOD_UPDATE_PROFILE, "edits[0].remove", LIMIT_COUNT, 0, LIMIT_PATCH_STEPS,
       "edits[*].remove", "at most 64 paths" },
-    { "patch_path_bytes", METHOD_UPDATE_PROFILE, "edits[0].patch.steps[0].path", PATH, 0,
+    { "patch_path_bytes", METHOD_UPDATE_PROFILE, "edits[0].patch.steps[0].path", LIMIT_PATH, 0,
       LIMIT_PATCH_PATH_BYTES, "edits[*].path", "a JSON Pointer of at most 512 bytes and 64 parts" },
-    { "document_depth", METHOD_UPDATE_PROFILE, "edits[0].replace", NESTED, 0, LIMIT_DOCUMENT_DEPTH,
+    { "document_depth", METHOD_UPDATE_PROFILE, "edits[0].replace", LIMIT_NESTED, 0, LIMIT_DOCUMENT_DEPTH,
       "edits[*].replace", "JSON nested at most 64 deep" },
-    { "metadata_url_bytes", METHOD_PUT_TARGET_METADATA, "thumbnail_url", URL, 0,
+    { "metadata_url_bytes", METHOD_PUT_TARGET_METADATA, "thumbnail_url", LIMIT_URL, 0,
       LIMIT_METADATA_URL_BYTES, "thumbnail_url",
       "empty, or https:// and at most 1024 bytes of visible ASCII without quotes, <, > and "
       "backslashes" },
-    { "", METHOD_LIST_ENTRIES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "", METHOD_LIST_ITEMS, "page_size", NUMBER, 0, 500, "page_size", "1 to 500, or 0" },
-    { "", METHOD_LIST_FAVORITES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "", METHOD_LIST_BY_TARGET, "page_size", NUMBER, 0, 1000, "page_size", "1 to 1000, or 0" },
-    { "", METHOD_LIST_PLAYERS, "page_size", NUMBER, 0, 1000, "page_size", "1 to 1000, or 0" },
-    { "", METHOD_LIST_QUARANTINED, "page_size", NUMBER, 0, 1024, "page_size", "1 to 1024, or 0" },
-    { "", METHOD_LIST_CONSUMERS, "page_size", NUMBER, 0, 100, "page_size", "1 to 100, or 0" },
-    { "", METHOD_LIST_FLAGGED_EDGES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "", METHOD_CHECK_PLAYER, "page_size", NUMBER, 0, 64, "page_size", "1 to 64, or 0" },
-    { "", METHOD_LIST_PLAYER_COUNTERS, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "reason_bytes", METHOD_CONTAIN_PLAYER, "reason", TEXT, 1, LIMIT_REASON_BYTES, "reason",
+    { "", METHOD_LIST_ENTRIES, "page_size", LIMIT_NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "", METHOD_LIST_ITEMS, "page_size", LIMIT_NUMBER, 0, 500, "page_size", "1 to 500, or 0" },
+    { "", METHOD_LIST_FAVORITES, "page_size", LIMIT_NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "", METHOD_LIST_BY_TARGET, "page_size", LIMIT_NUMBER, 0, 1000, "page_size", "1 to 1000, or 0" },
+    { "", METHOD_LIST_PLAYERS, "page_size", LIMIT_NUMBER, 0, 1000, "page_size", "1 to 1000, or 0" },
+    { "", METHOD_LIST_QUARANTINED, "page_size", LIMIT_NUMBER, 0, 1024, "page_size", "1 to 1024, or 0" },
+    { "", METHOD_LIST_CONSUMERS, "page_size", LIMIT_NUMBER, 0, 100, "page_size", "1 to 100, or 0" },
+    { "", METHOD_LIST_FLAGGED_EDGES, "page_size", LIMIT_NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "", METHOD_CHECK_PLAYER, "page_size", LIMIT_NUMBER, 0, 64, "page_size", "1 to 64, or 0" },
+    { "", METHOD_LIST_PLAYER_COUNTERS, "page_size", LIMIT_NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "reason_bytes", METHOD_CONTAIN_PLAYER, "reason", LIMIT_TEXT, 1, LIMIT_REASON_BYTES, "reason",
       "1 to 64 " CLEAN },
-    { "", METHOD_LIST_MAIL, "page_size", NUMBER, 0, 100, "page_size", "1 to 100, or 0" },
-    { "", METHOD_LIST_RESERVATIONS, "page_size", NUMBER, 0, 64, "page_size", "1 to 64, or 0" },
-    { "items", METHOD_RELEASE_QUARANTINE, "made_items", COUNT, 0, LIMIT_ITEMS, "made_items",
+    { "", METHOD_LIST_MAIL, "page_size", LIMIT_NUMBER, 0, 100, "page_size", "1 to 100, or 0" },
+    { "", METHOD_LIST_RESERVATIONS, "page_size", LIMIT_NUMBER, 0, 64, "page_size", "1 to 64, or 0" },
+    { "items", METHOD_RELEASE_QUARANTINE, "made_items", LIMIT_COUNT, 0, LIMIT_ITEMS, "made_items",
       "at most 64" },
-    { "currencies", METHOD_RELEASE_QUARANTINE, "made_amounts", COUNT, 0, LIMIT_CURRENCIES,
+    { "currencies", METHOD_RELEASE_QUARANTINE, "made_amounts", LIMIT_COUNT, 0, LIMIT_CURRENCIES,
       "made_amounts", "at most 16" },
-    { "", METHOD_EXPORT_PLAYER, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "", METHOD_GET_SHARD_TOP, "limit", NUMBER, 1, 1000, "limit", "1 to 1000" },
-    { "", METHOD_LIST_SHARD_EVENTS, "limit", NUMBER, 1, 1000, "limit", "1 to 1000" },
+    { "", METHOD_EXPORT_PLAYER, "page_size", LIMIT_NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
+    { "", METHOD_GET_SHARD_TOP, "limit", LIMIT_NUMBER, 1, 1000, "limit", "1 to 1000" },
+    { "", METHOD_LIST_SHARD_EVENTS, "limit", LIMIT_NUMBER, 1, 1000, "limit", "1 to 1000" },
 };
 /* clang-format on */
 
 /* ---- a request ---- */
 
-static void *member(ProtobufCMessage *message, unsigned offset)
+static void set(struct fixture *f, ProtobufCMessage *message, const char *path,
+                enum limit_shape shape, uint64_t value)
 {
-    return (char *)message + offset;
-}
-
-static void *list_make(struct fixture *f, const ProtobufCFieldDescriptor *field, size_t count)
-{
-    if (field->type == PROTOBUF_C_TYPE_MESSAGE)
-        return arena_messages(&f->arena, field->descriptor, count + 1);
-    if (field->type == PROTOBUF_C_TYPE_ENUM)
-        return arena_zalloc(&f->arena, (count + 1) * sizeof(int));
-
-    char **texts = arena_alloc(&f->arena, (count + 1) * sizeof *texts);
-    for (size_t i = 0; i < count; i++)
-        texts[i] = arena_printf(&f->arena, "%032zx", i);
-    return texts;
-}
-
-static char *nested_make(struct fixture *f, size_t depth)
-{
-    struct buf text = { 0 };
-
-    for (size_t i = 0; i + 1 < depth; i++)
-        buf_append(&text, "{\"a\":", 5);
-    buf_append(&text, "{", 1);
-    for (size_t i = 0; i < depth; i++)
-        buf_append(&text, "}", 1);
-    char *copy = arena_text(&f->arena, buf_slice(&text));
-    buf_deinit(&text);
-    return copy;
-}
-
-/* Shorter than its two ends, it has none. */
-static char *text_make(struct fixture *f, enum shape shape, size_t size)
-{
-    static const struct {
-        const char *head, *tail;
-    } ends[] = {
-        [TEXT] = { "", "" },        [OBJECT] = { "{\"a\":\"", "\"}" }, [PATH] = { "/", "" },
-        [URL] = { "https://", "" }, [ENTITY] = { "player:", "" },      [OP_ID] = { "admin:", "" }
-    };
-
-    if (shape == NESTED)
-        return nested_make(f, size);
-    if (shape == AHEAD)
-        return fixture_op_id_at(f, f->now_ms + size);
-    char *text = arena_alloc(&f->arena, size + 1);
-    size_t head = strlen(ends[shape].head), tail = strlen(ends[shape].tail);
-
-    memset(text, 'x', size);
-    text[size] = 0;
-    if (size >= head + tail) {
-        memcpy(text, ends[shape].head, head);
-        memcpy(text + size - tail, ends[shape].tail, tail);
-    }
-    return text;
-}
-
-/* The first entry of a list that is made if it is empty, or a part that is. */
-static ProtobufCMessage *part_of(struct fixture *f, ProtobufCMessage *message,
-                                 const ProtobufCFieldDescriptor *field)
-{
-    void *place = member(message, field->offset);
-
-    if (field->label != PROTOBUF_C_LABEL_REPEATED) {
-        if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0)
-            *(uint32_t *)member(message, field->quantifier_offset) = field->id;
-        if (*(void **)place == NULL)
-            *(void **)place = arena_message(&f->arena, field->descriptor);
-        return *(ProtobufCMessage **)place;
-    }
-    size_t *count = member(message, field->quantifier_offset);
-    if (*count == 0)
-        *(void **)place = list_make(f, field, *count = 1);
-    return **(ProtobufCMessage ***)place;
-}
-
-/* `path`: names of fields with dots between them; [0] behind a list's. */
-static void set(struct fixture *f, ProtobufCMessage *message, const char *path, enum shape shape,
-                uint64_t value)
-{
-    const char *rest = strchr(path, '.');
-    const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field_by_name(
-        message->descriptor, arena_printf(&f->arena, "%.*s", (int)strcspn(path, ".["), path));
-
-    if (field == NULL)
-        fail_msg("%s has no field %s", message->descriptor->name, path);
-    void *place = member(message, field->offset);
-    if (rest != NULL) {
-        set(f, part_of(f, message, field), rest + 1, shape, value);
-    } else if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-        *(size_t *)member(message, field->quantifier_offset) = (size_t)value;
-        *(void **)place = list_make(f, field, (size_t)value);
-    } else if (field->type == PROTOBUF_C_TYPE_STRING) {
-        if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0)
-            *(uint32_t *)member(message, field->quantifier_offset) = field->id;
-        *(char **)place = text_make(f, shape, (size_t)value);
-    } else if (field->type == PROTOBUF_C_TYPE_UINT32 || field->type == PROTOBUF_C_TYPE_ENUM) {
-        *(uint32_t *)place = (uint32_t)value;
-    } else {
-        *(uint64_t *)place = value;
-    }
+    limit_set(&f->arena, message, path, shape, (int64_t)value);
 }
 
 static void set_text(ProtobufCMessage *message, const char *name, const char *text)
@@ -247,7 +140,7 @@ static void set_text(ProtobufCMessage *message, const char *name, const char *te
         protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
 
     if (field != NULL && field->type == PROTOBUF_C_TYPE_STRING)
-        *(char **)member(message, field->offset) = text_lend(text);
+        *(char **)((char *)message + field->offset) = text_lend(text);
 }
 
 /* Makes the first entry of a list and names it, if the request has such a list. */
@@ -259,13 +152,13 @@ static void set_first(struct fixture *f, ProtobufCMessage *request, const char *
 
     if (field == NULL)
         return;
-    set(f, request, list, COUNT, 1);
-    ProtobufCMessage *first = **(ProtobufCMessage ***)member(request, field->offset);
+    set(f, request, list, LIMIT_COUNT, 1);
+    ProtobufCMessage *first = **(ProtobufCMessage ***)((char *)request + field->offset);
     set_text(first, name, text);
     const ProtobufCFieldDescriptor *amount =
         protobuf_c_message_descriptor_get_field_by_name(first->descriptor, "amount");
     if (amount != NULL)
-        *(int64_t *)member(first, amount->offset) = 1;
+        *(int64_t *)((char *)first + amount->offset) = 1;
 }
 
 /* What the field of a row needs beside it to be looked at. */
@@ -289,16 +182,16 @@ static void fill(struct fixture *f, const struct row *row, ProtobufCMessage *req
     if (row->method == METHOD_CREATE_CONSUMER)
         set_text(request, "consumer", "x");
     if (row->method == METHOD_RESERVE_CURRENCIES)
-        set(f, request, "expires_in_ms", NUMBER, 1000);
+        set(f, request, "expires_in_ms", LIMIT_NUMBER, 1000);
     if (strcmp(row->path, "currencies") != 0)
         set_first(f, request, "currencies", "currency", "gold");
     if (strstr(row->path, "[0].") != NULL) {
         set_first(f, request, "items", "kind", "sword");
         set_first(f, request, "edits", "name", "main");
         if (strstr(row->path, "remove") != NULL)
-            set(f, request, "edits[0].merge", NESTED, 1);
+            set(f, request, "edits[0].merge", LIMIT_NESTED, 1);
         if (strstr(row->path, "steps[0]") != NULL)
-            set(f, request, "edits[0].patch.steps[0].kind", NUMBER, PATCH_REMOVE);
+            set(f, request, "edits[0].patch.steps[0].kind", LIMIT_NUMBER, PATCH_REMOVE);
     }
 }
 
@@ -318,7 +211,10 @@ static bool refused(struct fixture *f, const struct row *row, uint64_t value)
     ProtobufCMessage *request = arena_message(&f->arena, method->request);
 
     fill(f, row, request);
-    set(f, request, row->path, row->shape, value);
+    if (row->shape == LIMIT_AHEAD)
+        set_text(request, row->path, fixture_op_id_at(f, f->now_ms + value));
+    else
+        set(f, request, row->path, row->shape, value);
     (void)(method->writes ? fixture_mutate(f, row->method, request)
                           : fixture_read(f, row->method, request));
     return f->error != NULL && f->error->code == ERROR(INVALID_ARGUMENT) &&
@@ -335,7 +231,7 @@ static void must_be_refused(struct fixture *f, const struct row *row, uint64_t v
                  f->error != NULL ? f->error->field : "none",
                  f->error != NULL ? f->error->limit : "",
                  f->error != NULL ? f->error->message : "");
-    if (row->shape == NUMBER || row->shape == COUNT)
+    if (row->shape == LIMIT_NUMBER || row->shape == LIMIT_COUNT)
         assert_string_equal(f->error->value, arena_printf(&f->arena, "%" PRIu64, value));
 }
 
@@ -400,7 +296,7 @@ static bool fits(struct fixture *f, const struct filling *filling, uint32_t plac
         set_text(request, "consumer", consumer_name(f, place));
     if (filling->method == METHOD_UPDATE_PROFILE) {
         set_first(f, request, "edits", "name", arena_printf(&f->arena, "s%u", place));
-        set(f, request, "edits[0].replace", OBJECT, bytes);
+        set(f, request, "edits[0].replace", LIMIT_OBJECT, bytes);
     }
     if (fixture_mutate(f, filling->method, request) != NULL)
         return true;
@@ -422,7 +318,7 @@ static void what_is_full_takes_no_more(void **state)
         fixture_shards_init(&shards);
         ProtobufCMessage *grant = arena_message(&f->arena, method_find(METHOD_GRANT)->request);
         fill(f, &(struct row){ .method = METHOD_GRANT, .path = "" }, grant);
-        set(f, grant, "currencies[0].amount", NUMBER, fillings[i].count);
+        set(f, grant, "currencies[0].amount", LIMIT_NUMBER, fillings[i].count);
         assert_non_null(fixture_mutate(f, METHOD_GRANT, grant));
         while (place <= fillings[i].count && fits(f, &fillings[i], place))
             place++;
