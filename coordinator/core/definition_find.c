@@ -116,14 +116,25 @@ static void find_history(struct search *search)
 }
 
 static void refuse(struct coord_out *out, uint64_t call, Holdfast__V1__ErrorCode code,
-                   const char *field, const char *limit, const char *message)
+                   const char *field, const char *message)
 {
     Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
 
     refusal.code = code;
     refusal.field = text_lend(field);
-    refusal.limit = text_lend(limit);
     refusal.message = text_lend(message);
+    coord_refusal_put(out, call, &refusal);
+}
+
+static void refuse_limit(struct coord_out *out, uint64_t call, uint32_t limit)
+{
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+
+    refusal.code = CODE(INVALID_ARGUMENT);
+    refusal.field = text_lend("limit");
+    refusal.limit = text_lend("1 to 200");
+    refusal.value = arena_printf(&out->arena, "%u", limit);
+    refusal.message = text_lend("that is no size of a page");
     coord_refusal_put(out, call, &refusal);
 }
 
@@ -156,15 +167,14 @@ void definition_search(struct coord *coord, const struct coord_event *event, str
     if (request != NULL && request->kind[0] != 0)
         search.kind = definition_kind_find(request->kind, &near_miss);
     if (request == NULL || request->limit < 1 || request->limit > LIMIT_MAX)
-        refuse(out, event->call, CODE(INVALID_ARGUMENT), "limit", "1 to 200",
-               "that is no size of a page");
+        refuse_limit(out, event->call, request != NULL ? request->limit : 0);
     else if (request->kind[0] != 0 && search.kind == 0)
         refuse(
-            out, event->call, CODE(INVALID_ARGUMENT), "kind", "",
+            out, event->call, CODE(INVALID_ARGUMENT), "kind",
             arena_printf(&out->arena, "there is no such kind%s",
                          near_miss[0] != 0 ? nearest_hint(slice_from_text(near_miss), hint) : ""));
     else if (!coord_decides(coord))
-        refuse(out, event->call, CODE(UNAVAILABLE), "", "", "this coordinator does not decide");
+        refuse(out, event->call, CODE(UNAVAILABLE), "", "this coordinator does not decide");
     else
         answer(&search, event->call, out);
     if (request != NULL)
