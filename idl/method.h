@@ -38,13 +38,14 @@ enum method_route {
 };
 
 /* The scopes of keys that a method is open to. */
-#define METHOD_SCOPES_NONE    0u /* Internal: no key reaches it. */
-#define METHOD_SCOPES_ANY     SCOPES_ALL
-#define METHOD_SCOPES_PLAY    (SCOPES_ALL & ~(unsigned)SCOPE_READ_OPS)    /* Reads of players. */
-#define METHOD_SCOPES_OPS     (SCOPES_ALL & ~(unsigned)SCOPE_READ_PLAYER) /* Of the cluster. */
-#define METHOD_SCOPES_GAME    SCOPE_GAME
-#define METHOD_SCOPES_ADMIN   SCOPE_ADMIN
-#define METHOD_SCOPES_CATALOG (SCOPE_GAME | SCOPE_ADMIN) /* What the game says of targets. */
+#define METHOD_SCOPES_NONE  0u /* Internal: no key reaches it. */
+#define METHOD_SCOPES_ANY   SCOPES_ALL
+#define METHOD_SCOPES_PLAY  (SCOPES_ALL & ~(unsigned)SCOPE_READ_OPS)    /* Reads of players. */
+#define METHOD_SCOPES_OPS   (SCOPES_ALL & ~(unsigned)SCOPE_READ_PLAYER) /* Of the cluster. */
+#define METHOD_SCOPES_GAME  SCOPE_GAME
+#define METHOD_SCOPES_ADMIN SCOPE_ADMIN
+/* What the game says of targets and players without an authority. */
+#define METHOD_SCOPES_CATALOG (SCOPE_GAME | SCOPE_ADMIN)
 #define METHOD_SCOPES_STAFF   (SCOPE_ADMIN | SCOPE_MODERATION)
 #define METHOD_SCOPES_WRITE   SCOPES_WRITE /* And what the authority in the message asks for. */
 
@@ -248,25 +249,25 @@ enum method_trait {
     X(247, PUT_TARGET_METADATA,    v1,           favorites,    PutTargetMetadata,     put_target_metadata,    SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,  0,   0) \
     X(248, BATCH_GET_TARGET_METADATA, v1,        favorites,    BatchGetTargetMetadata, batch_get_target_metadata, GATHER,   PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(249, DELETE_TARGET_METADATA, v1,           favorites,    DeleteTargetMetadata,  delete_target_metadata, SHARD_WRITE,  CATALOG, ORDINARY, ONCE,   0,   0) \
-    X(260, PUT_DOCUMENT,           v1,           document,     PutDocument,           put_document,           MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(260, PUT_DOCUMENT,           v1,           document,     PutDocument,           put_document,           MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
     X(261, GET_DOCUMENT,           v1,           document,     GetDocument,           get_document,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
-    X(262, DELETE_DOCUMENT,        v1,           document,     DeleteDocument,        delete_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
-    X(263, UPDATE_DOCUMENT,        v1,           document,     UpdateDocument,        update_document,        MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(262, DELETE_DOCUMENT,        v1,           document,     DeleteDocument,        delete_document,        MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
+    X(263, UPDATE_DOCUMENT,        v1,           document,     UpdateDocument,        update_document,        MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
     X(264, BATCH_GET_DOCUMENTS,    v1,           document,     BatchGetDocuments,     batch_get_documents,    SCATTER,      PLAY,  BULK,      PLAIN,   261, 100) \
     X(265, LIST_DOCUMENTS,         v1,           document,     ListDocuments,         list_documents,         MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(266, READ_DOCUMENTS,         v1,           backup,       ReadDocuments,         read_documents,         SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0) \
     X(267, RESTORE_DOCUMENTS,      v1,           backup,       RestoreDocuments,      restore_documents,      SHARD_VIEW,   ADMIN, ORDINARY,  BESIDE,  0,   0) \
     X(268, RESTORE_DEFINITION,     v1,           backup,       RestoreDefinition,     restore_definition,     ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
-    X(270, SET_PRESENCE,          v1,           presence,     SetPresence,           set_presence,           MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
-    X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(270, SET_PRESENCE,          v1,           presence,     SetPresence,           set_presence,           MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
+    X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
     X(272, GET_PRESENCE,          v1,           presence,     GetPresence,           get_presence,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(273, BATCH_GET_PRESENCE,    v1,           presence,     BatchGetPresence,      batch_get_presence,     SCATTER,      PLAY,  BULK,      PLAIN,   272, 200) \
-    X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      WRITE, BULK,      PLAIN,   270, 100) \
+    X(274, BATCH_SET_PRESENCE,    v1,           presence,     BatchSetPresence,      batch_set_presence,     SCATTER,      CATALOG, BULK,      PLAIN,   270, 100) \
     X(275, LIST_ONLINE,           v1,           presence,     ListOnline,            list_online,            ROUTER,       PLAY,  ORDINARY,  PLAIN,   276, 0) \
     X(276, LIST_NODE_ONLINE,      internal__v1, node,         ListNodeOnline,        list_node_online,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
-    X(280, UPSERT_USER,           v1,           user,         UpsertUser,            upsert_user,            MEMBER_WRITE, WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(280, UPSERT_USER,           v1,           user,         UpsertUser,            upsert_user,            MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
     X(281, GET_USER,              v1,           user,         GetUser,               get_user,               MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
-    X(282, BATCH_UPSERT_USERS,    v1,           user,         BatchUpsertUsers,      batch_upsert_users,     SCATTER,      WRITE, BULK,      PLAIN,   280, 100) \
+    X(282, BATCH_UPSERT_USERS,    v1,           user,         BatchUpsertUsers,      batch_upsert_users,     SCATTER,      CATALOG, BULK,      PLAIN,   280, 100) \
     X(283, BATCH_GET_USERS,       v1,           user,         BatchGetUsers,         batch_get_users,        SCATTER,      PLAY,  BULK,      PLAIN,   281, 200) \
     X(284, CLAIM_NAME,            v1,           user,         ClaimName,             claim_name,             ROUTER,       WRITE, AUTHORITY, PLAIN,   90,  0) \
     X(285, RELEASE_NAME,          v1,           user,         ReleaseName,           release_name,           ROUTER,       WRITE, AUTHORITY, PLAIN,   90,  0) \

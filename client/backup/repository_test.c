@@ -159,6 +159,7 @@ static void what_is_written_is_read_back(void **state)
 {
     struct test *test = *state;
     struct manifest manifest;
+    struct chunk_list list;
     struct shard_reader *reader;
     struct slice rows, key, value;
     uint32_t count = 0;
@@ -171,7 +172,11 @@ static void what_is_written_is_read_back(void **state)
                                       &(struct backup_part){ 1, BACKUP_STATE }, &reader,
                                       &test->why),
                      ERR_OK);
-    assert_true(slice_equal(shard_reader_meta(reader), SLICE_LITERAL("meta")));
+    assert_int_equal(repository_list(&test->repository, &manifest,
+                                     &(struct backup_part){ 1, BACKUP_STATE }, &list, &test->why),
+                     ERR_OK);
+    assert_true(slice_equal(buf_slice(&list.meta), SLICE_LITERAL("meta")));
+    chunk_list_deinit(&list);
     do {
         assert_int_equal(shard_reader_next(reader, &rows, &test->why), ERR_OK);
         struct reader each = reader_from(rows);

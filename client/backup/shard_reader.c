@@ -46,11 +46,6 @@ err shard_reader_new(const struct repository *repository, const struct manifest 
     return ERR_OK;
 }
 
-struct slice shard_reader_meta(const struct shard_reader *reader)
-{
-    return buf_slice(&reader->list.meta);
-}
-
 static err open_pack(struct shard_reader *reader, uint64_t number, const char *path,
                      struct backup_error *ret_why)
 {

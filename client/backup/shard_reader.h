@@ -14,8 +14,6 @@ struct shard_reader;
 NODISCARD err shard_reader_new(const struct repository *repository, const struct manifest *manifest,
                                const struct backup_part *part, struct shard_reader **ret_reader,
                                struct backup_error *ret_why);
-/* What the shard knew besides rows. */
-struct slice shard_reader_meta(const struct shard_reader *reader);
 /* The rows of the next chunk, valid until the next call; none: all were read, and they are what the
  * manifest says. ERR_CORRUPT, ERR_IO, ERR_NOT_FOUND: `ret_why` names the file. */
 NODISCARD err shard_reader_next(struct shard_reader *reader, struct slice *ret_rows,

@@ -78,10 +78,23 @@ static const ProtobufCMessage *const *messages_of(const ProtobufCMessage *messag
     return (const ProtobufCMessage *const *)(const void *)(base + field->offset);
 }
 
-static err walk_message(const struct message_visitor *visitor, const ProtobufCMessage *message,
+const char *message_path(const struct message_place *place, struct arena *arena)
+{
+    const char *path = "";
+
+    for (; place->outer != NULL; place = place->outer) { /* At most DEPTH_MAX. */
+        if (place->field->label == PROTOBUF_C_LABEL_REPEATED)
+            path = arena_printf(arena, "%s[%zu].%s", place->field->name, place->at, path);
+        else
+            path = arena_printf(arena, "%s.%s", place->field->name, path);
+    }
+    return path;
+}
+
+static err walk_message(const struct message_visitor *visitor, const struct message_place *place,
                         uint32_t depth)
 {
-    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
+    const ProtobufCMessageDescriptor *descriptor = place->message->descriptor;
     err e;
 
     if (depth > DEPTH_MAX) {
@@ -89,34 +102,36 @@ static err walk_message(const struct message_visitor *visitor, const ProtobufCMe
                      "messages are nested deeper than %u", DEPTH_MAX);
         return ERR_INVALID;
     }
-    e = visitor->visit(visitor->user, message);
+    e = visitor->visit(visitor->user, place);
     for (unsigned i = 0; e == ERR_OK && i < descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
         size_t count;
 
         if (field->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
-        const ProtobufCMessage *const *messages = messages_of(message, field, &count);
-        for (size_t n = 0; e == ERR_OK && n < count; n++)
-            e = messages[n] != NULL ? walk_message(visitor, messages[n], depth + 1) : ERR_OK;
+        const ProtobufCMessage *const *messages = messages_of(place->message, field, &count);
+        for (size_t n = 0; e == ERR_OK && n < count; n++) {
+            const struct message_place inner = { messages[n], place, field, n };
+            e = messages[n] != NULL ? walk_message(visitor, &inner, depth + 1) : ERR_OK;
+        }
     }
     return e;
 }
 
 err message_walk(const struct message_visitor *visitor, const ProtobufCMessage *message)
 {
-    return walk_message(visitor, message, 0);
+    return walk_message(visitor, &(struct message_place){ .message = message }, 0);
 }
 
 /* The authorities of one message. */
-static err visit_message(void *user, const ProtobufCMessage *message)
+static err visit_message(void *user, const struct message_place *place)
 {
-    const ProtobufCMessageDescriptor *descriptor = message->descriptor;
+    const ProtobufCMessageDescriptor *descriptor = place->message->descriptor;
     err e = ERR_OK;
 
     for (unsigned i = 0; e == ERR_OK && i < descriptor->n_fields; i++) {
         if (authority_is_field(&descriptor->fields[i]))
-            e = visit_field(user, message, &descriptor->fields[i]);
+            e = visit_field(user, place->message, &descriptor->fields[i]);
     }
     return e;
 }

@@ -31,8 +31,18 @@ struct authority_visitor {
 NODISCARD err authority_walk(const struct authority_visitor *visitor,
                              const ProtobufCMessage *message);
 
+/* A message on its way from the outermost, whose `outer` is NULL. */
+struct message_place {
+    const ProtobufCMessage *message;
+    const struct message_place *outer;
+    const ProtobufCFieldDescriptor *field; /* Of the outer one. */
+    size_t at;                             /* In its list. */
+};
+/* Of its fields, with a point at the end: "others[2]."; "": it is the outermost. */
+const char *message_path(const struct message_place *place, struct arena *arena);
+
 struct message_visitor {
-    err (*visit)(void *user, const ProtobufCMessage *message);
+    err (*visit)(void *user, const struct message_place *place);
     void *user;
     struct arena *arena;
     Holdfast__V1__ErrorDetail *detail; /* As above. */

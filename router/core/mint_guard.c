@@ -127,8 +127,9 @@ static const void *list_of(const ProtobufCMessage *message, const char *name,
     return list != NULL ? list : ""; /* Of none. */
 }
 
-static err visit(void *user, const ProtobufCMessage *message)
+static err visit(void *user, const struct message_place *place)
 {
+    const ProtobufCMessage *message = place->message;
     struct counting *counting = user;
     size_t item_count = 0, currency_count = 0;
     Holdfast__V1__ItemSpec *const *items =

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "holdfast/v1/transaction.pb-c.h"
+#include "router/core/authority_walk.h"
 #include "router/core/refusal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
@@ -100,20 +101,91 @@ void name_form_refuse_id(struct arena *arena, const char *field, struct slice pl
     refusal_make_field(arena, ret_detail, &wrong, "that is a name of users, not a player");
 }
 
-err name_form_check_transaction(const ProtobufCMessage *message, struct arena *arena,
-                                Holdfast__V1__ErrorDetail *ret_detail)
+/* ---- players that a message names ---- */
+
+struct players_check {
+    struct arena *arena;
+    Holdfast__V1__ErrorDetail *detail;
+};
+
+/* "player_id", "to_player_id", "to_player_ids". */
+static bool names_players(const ProtobufCFieldDescriptor *field)
 {
-    const execute_request *execute = (const execute_request *)message;
+    static const char name[] = "player_id";
+    const char *at = strstr(field->name, name);
 
-    for (size_t i = 0; i < execute->n_others; i++) {
-        const struct slice id = slice_from_text(execute->others[i]->player_id);
+    return field->type == PROTOBUF_C_TYPE_STRING && at != NULL &&
+           (at == field->name || at[-1] == '_') &&
+           (at[sizeof name - 1] == 0 || strcmp(at + sizeof name - 1, "s") == 0);
+}
 
-        if (!name_form_is_name(id))
-            continue;
-        name_form_refuse_id(arena, arena_printf(arena, "others[%zu].player_id", i), id, ret_detail);
-        return ERR_INVALID;
+/* Of one field: its name, and where it stands in its list. */
+static err check_player(struct players_check *check, const struct message_place *place,
+                        const char *name, const char *player_id)
+{
+    struct slice id = slice_from_text(player_id != NULL ? player_id : "");
+
+    if (!name_form_is_name(id))
+        return ERR_OK;
+    name_form_refuse_id(check->arena,
+                        arena_printf(check->arena, "%s%s", message_path(place, check->arena), name),
+                        id, check->detail);
+    return ERR_INVALID;
+}
+
+static err check_field(struct players_check *check, const struct message_place *place,
+                       const ProtobufCFieldDescriptor *field)
+{
+    const char *base = (const char *)place->message;
+    char *const *ids = (char *const *)(const void *)(base + field->offset);
+    size_t count;
+    err e = ERR_OK;
+
+    if (field->label != PROTOBUF_C_LABEL_REPEATED)
+        return check_player(check, place, field->name, ids[0]);
+    memcpy(&count, base + field->quantifier_offset, sizeof count);
+    memcpy(&ids, base + field->offset, sizeof ids);
+    for (size_t i = 0; e == ERR_OK && i < count; i++) {
+        if (name_form_is_name(slice_from_text(ids[i])))
+            e = check_player(check, place, arena_printf(check->arena, "%s[%zu]", field->name, i),
+                             ids[i]);
     }
-    return ERR_OK;
+    return e;
+}
+
+/* The home of a call, and of each element of a batch. */
+static bool is_home(const ProtobufCFieldDescriptor *field, const struct message_place *place)
+{
+    bool outermost = place->outer == NULL;
+    bool element =
+        !outermost && place->outer->outer == NULL && strcmp(place->field->name, "requests") == 0;
+
+    return field->id == 1 && strcmp(field->name, "player_id") == 0 && (outermost || element);
+}
+
+static err visit_players(void *user, const struct message_place *place)
+{
+    const ProtobufCMessageDescriptor *descriptor = place->message->descriptor;
+    err e = ERR_OK;
+
+    for (unsigned i = 0; e == ERR_OK && i < descriptor->n_fields; i++) {
+        if (names_players(&descriptor->fields[i]) && !is_home(&descriptor->fields[i], place))
+            e = check_field(user, place, &descriptor->fields[i]);
+    }
+    return e;
+}
+
+err name_form_check_others(const struct method_info *method, const ProtobufCMessage *message,
+                           struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct players_check check = { arena, ret_detail };
+
+    bool writes = method->writes || method->scopes == METHOD_SCOPES_WRITE;
+
+    if (!writes || (method->traits & METHOD_PASSES_REVIEW) != 0)
+        return ERR_OK;
+    return message_walk(&(struct message_visitor){ visit_players, &check, arena, ret_detail },
+                        message);
 }
 
 /* ---- a transaction ---- */

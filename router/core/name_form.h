@@ -36,9 +36,11 @@ void name_form_tell(const struct method_info *method, struct arena *arena,
 bool name_form_is_name(struct slice player_id);
 void name_form_refuse_id(struct arena *arena, const char *field, struct slice player_id,
                          Holdfast__V1__ErrorDetail *ret_detail);
-/* INVALID_ARGUMENT: a caller's own transaction names one. */
-NODISCARD err name_form_check_transaction(const ProtobufCMessage *message, struct arena *arena,
-                                          Holdfast__V1__ErrorDetail *ret_detail);
+/* INVALID_ARGUMENT: a write of the caller's own names one as a further player: who receives, trades
+ * or takes part. Its home, and those of a batch's elements, are route_find_entity's. */
+NODISCARD err name_form_check_others(const struct method_info *method,
+                                     const ProtobufCMessage *message, struct arena *arena,
+                                     Holdfast__V1__ErrorDetail *ret_detail);
 /* What the profile of a name says; ERR_CORRUPT: its section is none of a claim's. */
 NODISCARD err name_form_found(const Holdfast__V1__GetProfileResponse *profile, struct arena *arena,
                               Holdfast__V1__FindByNameResponse *ret_response);

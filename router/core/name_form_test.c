@@ -245,6 +245,67 @@ static void callers_write_no_name_otherwise(void **state)
     assert_ptr_equal(form_make(f, METHOD_EXECUTE_TRANSACTION, &execute.base), &execute.base);
 }
 
+/* Every field of every method that writes, but the home, that names a player. */
+static void no_write_reaches_a_name_as_another_player(void **state)
+{
+    static const char *const expected[] = { "to_player_id", "other_player_id", "to_player_ids[0]" };
+    struct form_fixture *f = *state;
+    uint32_t found[ARRAY_SIZE(expected)] = { 0 }, count = 0;
+
+    for (uint32_t id = 1; id <= METHOD_ID_MAX; id++) {
+        const struct method_info *method = method_find(id);
+        const ProtobufCMessageDescriptor *descriptor = method != NULL ? method->request : NULL;
+        bool writes = method != NULL && (method->writes || method->scopes == METHOD_SCOPES_WRITE);
+
+        for (unsigned i = 0; writes && i < descriptor->n_fields; i++) {
+            const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+            char name[] = "user-name:ada#1", *list[] = { name }, **listed = list, *text = name;
+            size_t one = 1;
+
+            if (strstr(field->name, "player_id") == NULL || strcmp(field->name, "player_id") == 0 ||
+                field->type != PROTOBUF_C_TYPE_STRING)
+                continue;
+            ProtobufCMessage *message = arena_zalloc(&f->arena, descriptor->sizeof_message);
+            char *base = (char *)message;
+
+            protobuf_c_message_init(descriptor, message);
+            if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+                memcpy(base + field->quantifier_offset, &one, sizeof one);
+                memcpy(base + field->offset, &listed, sizeof listed);
+            } else {
+                memcpy(base + field->offset, &text, sizeof text);
+            }
+            assert_null(form_make(f, id, message));
+            for (size_t j = 0; j < ARRAY_SIZE(expected); j++)
+                found[j] += strcmp(f->detail.field, expected[j]) == 0;
+            count++;
+        }
+    }
+    assert_true(found[0] >= 4 && found[2] >= 1 && count >= 5);
+}
+
+static void a_swap_and_a_document_name_no_name(void **state)
+{
+    Holdfast__V1__SwapRequest swap = HOLDFAST__V1__SWAP_REQUEST__INIT;
+    Holdfast__V1__SwapSide a = HOLDFAST__V1__SWAP_SIDE__INIT, b = HOLDFAST__V1__SWAP_SIDE__INIT;
+    Holdfast__V1__PutDocumentRequest put = HOLDFAST__V1__PUT_DOCUMENT_REQUEST__INIT;
+    struct form_fixture *f = *state;
+    struct route_entity entity;
+
+    swap.a = &a;
+    swap.b = &b;
+    a.player_id = text_lend("ada");
+    b.player_id = text_lend("user-name:ada#1");
+    assert_null(form_make(f, METHOD_SWAP, &swap.base));
+    assert_string_equal(f->detail.field, "b.player_id");
+    put.op_id = text_lend("x:1");
+    put.entity = text_lend("player:user-name:ada#1");
+    assert_int_equal(route_find_entity(method_find(METHOD_PUT_DOCUMENT), &put.base, &f->arena,
+                                       &entity, &f->detail),
+                     ERR_INVALID);
+    assert_string_equal(f->detail.field, "entity");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +317,8 @@ int main(void)
         TEST(a_search_reads_the_holder),
         TEST(a_conflict_names_what_stands_in_the_way),
         TEST(callers_write_no_name_otherwise),
+        TEST(no_write_reaches_a_name_as_another_player),
+        TEST(a_swap_and_a_document_name_no_name),
 #undef TEST
     };
 

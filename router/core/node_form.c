@@ -121,13 +121,15 @@ err node_form_make(const struct method_info *method, const ProtobufCMessage *mes
                    struct arena *arena, const ProtobufCMessage **ret_message,
                    Holdfast__V1__ErrorDetail *ret_detail)
 {
+    err e = name_form_check_others(method, message, arena, ret_detail);
+
     *ret_message = message;
+    if (e != ERR_OK)
+        return e;
     switch ((uint32_t)method->id) {
     case METHOD_SWAP:
         *ret_message = swap_form((const Holdfast__V1__SwapRequest *)message, arena);
         return ERR_OK;
-    case METHOD_EXECUTE_TRANSACTION:
-        return name_form_check_transaction(message, arena, ret_detail);
     case METHOD_CLAIM_NAME:
     case METHOD_RELEASE_NAME:
     case METHOD_FIND_BY_NAME:

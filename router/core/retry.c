@@ -133,7 +133,8 @@ static struct retry_action take_refusal(struct retry_call *call, const struct re
     if (event->refusal_code == CODE(UNAVAILABLE) && !event->refusal_final)
         return try_again(call, event);
     /* That node runs an earlier program, and others perhaps a later one. */
-    if (event->refusal_code == CODE(UNIMPLEMENTED) && call->any_member)
+    if (event->refusal_code == CODE(UNIMPLEMENTED) && call->any_member &&
+        ++call->older < CLUSTER_MEMBERS_MAX)
         return try_again(call, event);
     if (!call->maybe_done || event->refusal_final ||
         event->refusal_code == CODE(OPERATION_ID_MISMATCH))
@@ -195,10 +196,11 @@ static struct retry_action take_route(struct retry_call *call, const struct retr
 {
     if (call->phase == RETRY_PHASE_WAITING)
         return send_or_wait(call, event);
-    /* The owner we asked was replaced: its answer may never come. */
-    if (call->phase == RETRY_PHASE_SENT && !call->once && event->route.epoch > call->target.epoch &&
-        event->route.owner != 0 && event->route.owner != call->target.owner &&
-        event->now_ms < call->deadline_ms)
+    /* The owner we asked was replaced: its answer may never come. A member answers none the less.
+     */
+    if (call->phase == RETRY_PHASE_SENT && !call->once && !call->any_member &&
+        event->route.epoch > call->target.epoch && event->route.owner != 0 &&
+        event->route.owner != call->target.owner && event->now_ms < call->deadline_ms)
         return send_to(call, event, event->route);
     return (struct retry_action){ .type = RETRY_ACTION_NONE };
 }

@@ -39,6 +39,7 @@ struct retry_call {
     bool maybe_done; /* A mutation that may have been carried out, unknown to us. */
     uint32_t sent;   /* Attempts handed to a link. */
     uint32_t waits;  /* Pauses made so far. */
+    uint32_t older;  /* Answers of nodes that do not know the method. */
     uint64_t deadline_ms;
     bool once;               /* Never repeated once it may have been carried out: without an op_id
                               * it could do more. Set after retry_init. */

@@ -101,11 +101,20 @@ static err find_home(const ProtobufCMessage *message, struct arena *arena,
 static err check_writable(const ProtobufCMessage *message, struct arena *arena,
                           Holdfast__V1__ErrorDetail *ret_detail)
 {
+    const size_t prefix = sizeof PLAYER_PREFIX - 1;
+    const char *field = "player_id";
     struct slice text;
 
-    if (!find_text(message, 1, "player_id", &text) || !name_form_is_name(text))
+    if (!find_text(message, 1, field, &text)) {
+        field = "entity";
+        if (!find_text(message, 1, field, &text) || text.size < prefix ||
+            memcmp(text.data, PLAYER_PREFIX, prefix) != 0)
+            return ERR_OK;
+        text = (struct slice){ text.data + prefix, text.size - prefix };
+    }
+    if (!name_form_is_name(text))
         return ERR_OK;
-    name_form_refuse_id(arena, "player_id", text, ret_detail);
+    name_form_refuse_id(arena, field, text, ret_detail);
     return ERR_INVALID;
 }
 

@@ -103,7 +103,7 @@ static bool is_action(const struct request *request)
 /* A backup put back is thousands of calls. */
 static bool comes_in_floods(const struct method_info *method)
 {
-    return method->route == METHOD_SHARD_WRITE || method->route == METHOD_MUTATION;
+    return method->writes;
 }
 
 static void tell_action(struct action_log *actions, const struct request *request,

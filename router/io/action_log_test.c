@@ -65,6 +65,25 @@ static void a_flood_is_one_line_a_minute_and_cause(void **state)
     assert_non_null(strstr(said, "others_since=5999"));
 }
 
+/* A backup put back is thousands of calls. */
+static void a_flood_of_an_admin_s_writes_is_one_line(void **state)
+{
+    (void)state;
+    for (uint32_t id = 1; id <= METHOD_ID_MAX; id++) {
+        const struct method_info *method = method_find(id);
+        struct request request;
+
+        if (method == NULL || !method->writes || (method->scopes & SCOPE_ADMIN) == 0)
+            continue;
+        request = request_of(id, "3f09c2a7be41");
+        request.as_admin = true;
+        lines = 0;
+        for (uint64_t now_ms = 1000; now_ms < 2000; now_ms++)
+            action_log_finished(&actions, &request, CODE(UNSPECIFIED), "ok", now_ms);
+        assert_true(lines <= 1);
+    }
+}
+
 static void callers_without_a_key_are_told_apart_by_address(void **state)
 {
     struct action_refusal refusal = { "unknown_key", "m", "", "10.0.0.1:1" };
@@ -130,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_flood_is_one_line_a_minute_and_cause, setup),
+        cmocka_unit_test_setup(a_flood_of_an_admin_s_writes_is_one_line, setup),
         cmocka_unit_test_setup(callers_without_a_key_are_told_apart_by_address, setup),
         cmocka_unit_test_setup(many_causes_write_no_more_than_the_slots, setup),
         cmocka_unit_test_setup(an_operators_actions_are_told_each, setup),

@@ -4,15 +4,17 @@ Documents and presence in backups: what stood comes back with its siblings, thou
 
 import json
 import shutil
+import subprocess
 import unittest
 
 from backup_test import SHARDS, Backups, holdfast
 from client import RpcError, uuid7
-from cluster import wait_for
+from cluster import BIN, wait_for
 from definitions_backup_test import make_old
 
 POLICIES = {"prefs": "last_write", "settings": "merge", "tags": "set", "rooms": "vector", "stats": "counter"}
 GUILDS = 60
+PLAYERS = 300
 PLAYER = "player:ada"
 
 
@@ -59,6 +61,12 @@ class DocumentsBackup(Backups):
     def user(self, client, player="ada"):
         return client.settle("UserService/GetUser", {"playerId": player})["user"]
 
+    def applies_as(self, cluster, client):
+        """A shard's apply version rises while all of its members are there."""
+        def versions(asked):
+            return {asked.call("BackupService/GetBackupState", {"shard": shard})["applyVersion"] for shard in range(SHARDS)}
+        wait_for("the apply version", lambda: versions(cluster.client) == versions(client))
+
     def write_all(self, client):
         """The id of an increment, and the context of siblings."""
         op_id = uuid7()
@@ -82,7 +90,7 @@ class DocumentsBackup(Backups):
 
 
 class ReturnTest(DocumentsBackup):
-    def test_what_stood_comes_back_though_members_are_away(self):
+    def test_what_stood_comes_back_though_a_member_was_away_at_the_backup(self):
         client = self.client
         self.define(self.cluster)
         op_id, _ = self.write_all(client)
@@ -106,18 +114,13 @@ class ReturnTest(DocumentsBackup):
         self.applies_as(other, client)
         other.nodes[2].kill()
         wait_for("two to serve", other.all_serving, 90)
+        self.assertIn("bring up all nodes", self.refusal("restore", self.dir, cluster=other))
+        other.nodes[2].start()
         self.done("restore", self.dir, cluster=other)
         self.assertEqual(self.all_documents(other.client), stood)
         self.assertEqual(self.presence(other.client), was_there)
         self.assertEqual(self.user(other.client), user)
-        other.nodes[2].start()
         self.life_goes_on(other, op_id, context)
-
-    def applies_as(self, cluster, client):
-        """A shard's apply version rises while all of its members are there."""
-        def versions(asked):
-            return {asked.call("BackupService/GetBackupState", {"shard": shard})["applyVersion"] for shard in range(SHARDS)}
-        wait_for("the apply version", lambda: versions(cluster.client) == versions(client))
 
     def after_the_backup(self, client):
         """A second backup has what has changed and no more, and the first stays what it was."""
@@ -183,7 +186,54 @@ class ErasedTest(DocumentsBackup):
         return client.settle("ErasureService/GetErasure", {"playerId": player}).get("erasure", {}).get("state")
 
 
+class AcknowledgedTest(DocumentsBackup):
+    """Somebody writes while a restore begins: what was acknowledged is there afterwards, or the restore fails and says why."""
+
+    def test_what_is_acknowledged_meanwhile_is_not_dropped(self):
+        self.define(self.cluster, ["rooms"])
+        self.put(self.client, "rooms", {"n": 0})
+        for number in range(PLAYERS):
+            self.client.grant(f"p{number}", 1)
+        self.back_up()
+        other = self.new_cluster()
+        self.applies_as(other, self.client)
+        ran = subprocess.Popen([BIN / "holdfast", "restore", self.dir, "--endpoint", other.endpoint],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(ran.kill)
+        wait_for("the first shard to begin", lambda: ran.poll() is not None or self.stands(other, 0) != "empty", 90, 0.001)
+        written = self.write_until_ended(ran, other)
+        said = ran.communicate()[1]
+        if ran.returncode != 0:
+            self.assertIn("only a new, empty cluster can be restored", said)
+            return
+        for guild in written:
+            self.assertIsNotNone(self.document(other.client, "rooms", guild)[0], guild)
+
+    def stands(self, cluster, shard):
+        return cluster.client.call("BackupService/GetBackupState", {"shard": shard})["state"]
+
+    def write_until_ended(self, ran, cluster):
+        written = []
+        for number in range(100000):
+            if ran.poll() is not None:
+                break
+            try:
+                cluster.client.call("DocumentService/PutDocument", {
+                    "entity": f"guild:w{number}", "collection": "rooms", "key": "k", "json": {"n": number}, "opId": uuid7()})
+                written.append(f"guild:w{number}")
+            except RpcError as error:
+                self.assertIn(error.code, ("UNAVAILABLE", "OUTCOME_UNKNOWN"))
+        return written
+
+
 class DamageTest(DocumentsBackup):
+    def begin_refused(self, cluster, shard):
+        """What a BeginRestore without a backup says: of documents before all else."""
+        with self.assertRaises(RpcError) as caught:
+            cluster.client.call("BackupService/BeginRestore", {
+                "shard": shard, "restoreId": "AAAAAAAAAAAAAAAAAAAAAA==", "meta": ""})
+        return caught.exception.message
+
     def test_damage_a_missing_collection_and_documents_of_its_own_are_named(self):
         self.define(self.cluster, ["rooms"])
         for number in range(GUILDS):
@@ -203,6 +253,7 @@ class DamageTest(DocumentsBackup):
         self.define(other, ["rooms"])
         self.put(other.client, "rooms", {"own": 1}, "guild:x")
         self.assertIn("has documents", self.refusal("restore", self.dir, cluster=other))
+        self.assertEqual(sum("has documents" in self.begin_refused(other, shard) for shard in range(SHARDS)), 1)
         self.settle(other.client, "DeleteDocument", "rooms", "guild:x", opId=uuid7(),
                     context=self.document(other.client, "rooms", "guild:x")[1])
         self.done("restore", self.dir, cluster=other)

@@ -78,8 +78,11 @@ class DocumentsMoveTest(ClusterTest):
             told = self.holdfast("doc", "put", "guild:7", "rooms", "hall", json.dumps({"at": where}))
             self.assertRegex(told, r"guild:7/rooms/hall: on \d disks\ncontext: d1\.")
         told = self.holdfast("doc", "get", "guild:7", "rooms", "hall", "--siblings")
-        self.assertIn('{"at":"castle"}', told)
-        self.assertIn('{"at":"harbour"}', told)
+        rows = [row.split() for row in told.splitlines()[1:-1]]
+        self.assertEqual([row[-1] for row in rows], ['{"at":"harbour"}', '{"at":"castle"}'])
+        for when, expires, _ in rows:
+            self.assertRegex(when, r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            self.assertEqual(expires, "-")
         self.assertIn("2", self.holdfast("doc", "list", "guild:7", "rooms").splitlines()[1].split())
         context = told.splitlines()[-1].removeprefix("context: ")
         self.holdfast("doc", "put", "guild:7", "rooms", "hall", '"both"', "--context", context, "--durability", "majority")

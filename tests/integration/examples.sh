@@ -52,6 +52,11 @@ check() { # check NAME COMMAND...: runs it for a player of that name
 
 check curl "$examples/curl.sh"
 check c "$example"
+"$holdfast" define put documents example_rooms '{"policy": "vector"}' --wait-ms 20000 >/dev/null
+"$(dirname "$example")/holdfast-example-documents" guild:7 >"$work/documents" || fail "documents"
+[ "$(sort "$work/documents")" = "$(printf 'first reads: %s\n' castle 'castle and harbour' harbour)" ] ||
+    fail "documents: $(cat "$work/documents")"
+echo "ok documents"
 for package in typescript grpc-js luau; do
     [ -d "$examples/$package/node_modules" ] ||
         (cd "$examples/$package" && npm install --no-save --no-audit --no-fund --loglevel=error)

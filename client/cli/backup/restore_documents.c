@@ -17,6 +17,8 @@
 #define COLLECTIONS_MAX 4096u
 #define WHOLE_MS_MAX    120000u
 #define WHOLE_PAUSE_MS  100u
+#define AWAY_MS_MAX     10000u /* A node that begins is there by then. */
+#define AWAY_PAUSE_MS   500u
 
 /* ---- collections ---- */
 
@@ -121,30 +123,43 @@ static bool check_collection(const struct restore_documents *documents,
     return same;
 }
 
-static bool check_new(const struct restore_documents *documents, uint32_t shard)
+/* The shard has documents, or *ret_away of its members have not said. NULL: ret_why. */
+static json_t *first_page(const struct restore_documents *documents, uint32_t shard,
+                          uint64_t *ret_away)
 {
     json_t *answer =
         backup_link_ask(documents->link, documents->ret_why, "BackupService/ReadDocuments",
                         json_pack("{s:i, s:i}", "shard", (int)shard, "bytesMax", 1));
-    bool has = answer_text(answer, "rows")[0] != 0;
 
+    *ret_away = answer_number(answer, "membersAway");
+    return answer;
+}
+
+bool restore_documents_check_new(const struct restore_documents *documents, uint32_t shard)
+{
+    uint64_t end_ms = monotonic_ms() + AWAY_MS_MAX, away;
+    json_t *answer = first_page(documents, shard, &away);
+
+    while (answer != NULL && away > 0 && monotonic_ms() < end_ms) {
+        json_decref(answer);
+        sleep_ms(AWAY_PAUSE_MS);
+        answer = first_page(documents, shard, &away);
+    }
     if (answer == NULL)
         return false;
+    bool has = answer_text(answer, "rows")[0] != 0;
+
     json_decref(answer);
     if (has)
         backup_why(documents->ret_why,
                    "shard %" PRIu32 " has documents: only a new, empty cluster can be restored",
                    shard);
-    return !has;
-}
-
-bool restore_documents_check_new(const struct restore_documents *documents)
-{
-    for (uint32_t i = 0; i < documents->manifest->shard_count; i++) {
-        if (!check_new(documents, i))
-            return false;
-    }
-    return true;
+    else if (away > 0)
+        backup_why(documents->ret_why,
+                   "shard %" PRIu32 ": of its members %" PRIu64 " did not say that they have no "
+                   "documents: bring up all nodes",
+                   shard, away);
+    return !has && away == 0;
 }
 
 bool restore_documents_check(const struct restore_documents *documents)
@@ -172,6 +187,7 @@ struct parts {
     struct buf rows;
 };
 
+/* Without rows it asks how far the shard is. */
 static bool put_part(struct parts *parts)
 {
     const struct restore_documents *documents = parts->documents;
@@ -208,22 +224,42 @@ static bool put_rows(struct parts *parts, struct slice rows)
     return true;
 }
 
-/* Members take in by themselves what one of them was given. */
-static bool wait_whole(struct parts *parts)
+static uint32_t count_open(const struct parts *parts, uint32_t count, uint32_t *ret_first)
+{
+    uint32_t open = 0;
+
+    for (uint32_t i = count; i-- > 0;) {
+        if (parts[i].whole)
+            continue;
+        open++;
+        *ret_first = i;
+    }
+    return open;
+}
+
+/* Members take in by themselves what one of them was given, in all shards at once. */
+static bool wait_whole(struct parts *parts, uint32_t count)
 {
     uint64_t end_ms = monotonic_ms() + WHOLE_MS_MAX;
+    uint32_t first = 0, open = count_open(parts, count, &first), before;
 
-    while (!parts->whole) {
+    while (open > 0) {
         if (monotonic_ms() >= end_ms) {
             backup_why(parts->documents->ret_why,
                        "shard %" PRIu32 ": no majority of its members has the documents yet: are "
                        "its nodes up?",
-                       parts->shard);
+                       first);
             return false;
         }
         sleep_ms(WHOLE_PAUSE_MS);
-        if (!put_part(parts))
-            return false;
+        for (uint32_t i = first; i < count; i++) {
+            if (!parts[i].whole && !put_part(&parts[i]))
+                return false;
+        }
+        before = open;
+        open = count_open(parts, count, &first);
+        if (open < before)
+            end_ms = monotonic_ms() + WHOLE_MS_MAX;
     }
     return true;
 }
@@ -237,32 +273,67 @@ static bool put_all(struct parts *parts, struct shard_reader *reader)
             !put_rows(parts, rows))
             return false;
     } while (rows.size > 0);
-    return put_part(parts) && wait_whole(parts);
+    return put_part(parts);
 }
 
-static bool put_shard(const struct restore_documents *documents, uint32_t shard)
+static bool put_shard(struct parts *parts)
 {
-    struct parts parts = { .documents = documents, .shard = shard };
+    const struct restore_documents *documents = parts->documents;
     struct shard_reader *reader;
 
-    if (documents->finished[shard] || documents->manifest->shards[shard].documents.rows.count == 0)
+    parts->whole = documents->finished[parts->shard] ||
+                   documents->manifest->shards[parts->shard].documents.rows.count == 0;
+    if (parts->whole)
         return true;
     if (shard_reader_new(documents->repository, documents->manifest,
-                         &(struct backup_part){ shard, BACKUP_DOCUMENTS }, &reader,
+                         &(struct backup_part){ parts->shard, BACKUP_DOCUMENTS }, &reader,
                          documents->ret_why) != ERR_OK)
         return false;
-    bool good = put_all(&parts, reader);
+    bool good = put_all(parts, reader);
 
     shard_reader_free(reader);
-    buf_deinit(&parts.rows);
+    buf_deinit(&parts->rows);
+    return good;
+}
+
+static struct parts *parts_new(const struct restore_documents *documents)
+{
+    uint32_t count = documents->manifest->shard_count;
+    struct parts *parts = mem_zalloc(count * sizeof *parts);
+
+    for (uint32_t i = 0; i < count; i++)
+        parts[i] = (struct parts){ .documents = documents, .shard = i };
+    return parts;
+}
+
+static void parts_free(struct parts *parts, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        buf_deinit(&parts[i].rows);
+    free(parts);
+}
+
+bool restore_documents_begin(const struct restore_documents *documents)
+{
+    uint32_t count = documents->manifest->shard_count;
+    struct parts *parts = parts_new(documents);
+    bool good = true;
+
+    for (uint32_t i = 0; i < count && good; i++)
+        good = documents->finished[i] || put_part(&parts[i]);
+    parts_free(parts, count);
     return good;
 }
 
 bool restore_documents_put(const struct restore_documents *documents)
 {
-    for (uint32_t i = 0; i < documents->manifest->shard_count; i++) {
-        if (!put_shard(documents, i))
-            return false;
-    }
-    return true;
+    uint32_t count = documents->manifest->shard_count;
+    struct parts *parts = parts_new(documents);
+    bool good = true;
+
+    for (uint32_t i = 0; i < count && good; i++)
+        good = put_shard(&parts[i]);
+    good = good && wait_whole(parts, count);
+    parts_free(parts, count);
+    return good;
 }

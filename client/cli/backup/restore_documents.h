@@ -14,8 +14,10 @@ struct restore_documents {
     struct backup_error *ret_why;
 };
 
-/* The cluster has no documents of its own. False: why. */
-bool restore_documents_check_new(const struct restore_documents *documents);
+/* The shard has no documents of its own, as all of its members say. False: why. */
+bool restore_documents_check_new(const struct restore_documents *documents, uint32_t shard);
+/* All members of every shard have begun the restore, and none had documents. False: why. */
+bool restore_documents_begin(const struct restore_documents *documents);
 /* Each collection of the backup is defined in the cluster under its policy. False: why. */
 bool restore_documents_check(const struct restore_documents *documents);
 /* Every shard has its documents, on the disks of a majority of its members. False: why. */

@@ -29,7 +29,10 @@ struct restore {
     struct backup_error why;
     uint64_t row_bytes;
     uint32_t empty, whole; /* Shards, as they were found. */
-    bool *finished;        /* By shard: an earlier attempt has finished it, documents included. */
+    /* By shard. */
+    bool *is_empty;  /* It was found so: no attempt has begun. */
+    bool *finished;  /* An earlier attempt has finished it, documents included. */
+    uint64_t *parts; /* Of its rows, put by earlier attempts. */
 };
 
 /* Takes `request`. NULL: restore->why. */
@@ -73,7 +76,8 @@ static bool check_state(struct restore *restore, uint32_t shard, const json_t *s
     bool good = stands != NULL && backup_bytes(state, "restoreId", &id);
     bool own = slice_equal(buf_slice(&id), restore_id(restore));
     buf_deinit(&id);
-    restore->empty += good && strcmp(stands, "empty") == 0;
+    restore->is_empty[shard] = good && strcmp(stands, "empty") == 0;
+    restore->empty += restore->is_empty[shard];
     restore->whole += good && own && strcmp(stands, "used") == 0;
     if (good && (own || strcmp(stands, "empty") == 0)) {
         if (answer_number(state, "applyVersion") >= restore->manifest->apply_version)
@@ -274,34 +278,55 @@ static bool put_all(struct parts *parts, struct shard_reader *reader)
     return part_put(parts);
 }
 
-static bool begin(struct restore *restore, uint32_t shard, struct slice meta, uint64_t *ret_done,
-                  bool *ret_finished)
+/* A request about the shard with its own row of the backup. NULL: restore->why. */
+static json_t *request_with_meta(struct restore *restore, uint32_t shard)
 {
+    struct chunk_list list;
+
+    if (repository_list(restore->repository, restore->manifest,
+                        &(struct backup_part){ shard, BACKUP_STATE }, &list,
+                        &restore->why) != ERR_OK)
+        return NULL;
     json_t *request = shard_request(restore, shard);
 
-    json_object_set_new(request, "meta", backup_text(meta));
+    json_object_set_new(request, "meta", backup_text(buf_slice(&list.meta)));
+    chunk_list_deinit(&list);
+    return request;
+}
+
+/* From here on the shard takes no documents but the backup's. */
+static bool begin_shard(struct restore *restore, const struct restore_documents *documents,
+                        uint32_t shard)
+{
+    if (restore->is_empty[shard] && !restore_documents_check_new(documents, shard))
+        return false;
+    json_t *request = request_with_meta(restore, shard);
+
+    if (request == NULL)
+        return false;
     json_t *answer =
         backup_link_ask(&restore->link, &restore->why, "BackupService/BeginRestore", request);
-    *ret_done = answer_number(answer, "parts");
-    *ret_finished = json_is_true(json_object_get(answer, "finished"));
+
+    restore->parts[shard] = answer_number(answer, "parts");
+    restore->finished[shard] = json_is_true(json_object_get(answer, "finished"));
     json_decref(answer);
     return answer != NULL;
 }
 
 static bool fill_shard(struct restore *restore, uint32_t shard)
 {
-    struct parts parts = { .restore = restore, .shard = shard };
+    struct parts parts = { .restore = restore, .shard = shard, .done = restore->parts[shard] };
     struct shard_reader *reader;
-    bool *finished = &restore->finished[shard];
 
+    restore->row_bytes += restore->manifest->shards[shard].state.row_bytes;
+    if (restore->finished[shard])
+        return true;
     if (shard_reader_new(restore->repository, restore->manifest,
                          &(struct backup_part){ shard, BACKUP_STATE }, &reader,
                          &restore->why) != ERR_OK)
         return false;
-    bool good = begin(restore, shard, shard_reader_meta(reader), &parts.done, finished);
-    if (good && !*finished)
-        good = put_all(&parts, reader);
-    restore->row_bytes += restore->manifest->shards[shard].state.row_bytes;
+    bool good = put_all(&parts, reader);
+
     shard_reader_free(reader);
     buf_deinit(&parts.rows);
     return good;
@@ -312,27 +337,47 @@ static bool finish_shard(struct restore *restore, uint32_t shard)
 {
     const struct manifest_rows *known = &restore->manifest->shards[shard].state;
     struct hash128 digest = row_digest_sum(&known->rows);
-    struct chunk_list list;
+    json_t *request = request_with_meta(restore, shard);
 
-    if (repository_list(restore->repository, restore->manifest,
-                        &(struct backup_part){ shard, BACKUP_STATE }, &list,
-                        &restore->why) != ERR_OK)
+    if (request == NULL)
         return false;
-    json_t *request = shard_request(restore, shard);
-    json_object_set_new(request, "meta", backup_text(buf_slice(&list.meta)));
     json_object_set_new(request, "rowCount", json_integer((json_int_t)known->rows.count));
     json_object_set_new(request, "digest",
                         backup_text((struct slice){ digest.bytes, sizeof digest.bytes }));
-    chunk_list_deinit(&list);
     json_t *answer =
         backup_link_ask(&restore->link, &restore->why, "BackupService/FinishRestore", request);
     json_decref(answer);
     return answer != NULL;
 }
 
-/* No caller is served before every shard is whole: what is on its way between them is in their
- * rows.
- */
+static bool check_documents_new(struct restore *restore, const struct restore_documents *documents)
+{
+    for (uint32_t i = 0; i < restore->manifest->shard_count; i++) {
+        if (restore->is_empty[i] && !restore_documents_check_new(documents, i))
+            return false;
+    }
+    return true;
+}
+
+/* All shards begin before the first is filled: what a caller was told of a document meanwhile would
+ * go. No caller is served before every shard is whole: what is on its way between them is in their
+ * rows. */
+static bool fill(struct restore *restore, const struct restore_documents *documents)
+{
+    uint32_t count = restore->manifest->shard_count;
+    bool good = true;
+
+    for (uint32_t i = 0; i < count && good; i++)
+        good = begin_shard(restore, documents, i);
+    good = good && restore_documents_begin(documents);
+    for (uint32_t i = 0; i < count && good; i++)
+        good = fill_shard(restore, i);
+    good = good && restore_documents_put(documents);
+    for (uint32_t i = 0; i < count && good; i++)
+        good = finish_shard(restore, i);
+    return good;
+}
+
 static bool run(struct restore *restore)
 {
     json_t *cluster =
@@ -355,17 +400,13 @@ static bool run(struct restore *restore)
                                                  .finished = restore->finished,
                                                  .ret_why = &restore->why };
     bool good = check_states(restore) && check_servers(restore) &&
-                (restore->empty < shards || restore_documents_check_new(&documents)) &&
+                check_documents_new(restore, &documents) &&
                 restore_definitions_check(&restore->link, restore->manifest, &restore->why) &&
                 restore_definitions_put(&restore->link, restore->manifest, &restore->why) &&
                 restore_documents_check(&documents) &&
-                set_policy(restore, json_object_get(cluster, "policy")) && raise_cluster(restore);
+                set_policy(restore, json_object_get(cluster, "policy")) && raise_cluster(restore) &&
+                fill(restore, &documents);
     json_decref(cluster);
-    for (uint32_t i = 0; i < shards && good; i++)
-        good = fill_shard(restore, i);
-    good = good && restore_documents_put(&documents);
-    for (uint32_t i = 0; i < shards && good; i++)
-        good = finish_shard(restore, i);
     return good;
 }
 
@@ -376,7 +417,9 @@ int restore_put(const struct arguments *arguments, const struct repository *repo
 
     if (!backup_link_open(&restore.link, arguments))
         return 2;
+    restore.is_empty = mem_zalloc(manifest->shard_count * sizeof *restore.is_empty);
     restore.finished = mem_zalloc(manifest->shard_count * sizeof *restore.finished);
+    restore.parts = mem_zalloc(manifest->shard_count * sizeof *restore.parts);
     bool good = run(&restore);
     if (good)
         printf("restored backup %" PRIu64 " of cluster %s: %u shards, %" PRIu64
@@ -390,7 +433,9 @@ int restore_put(const struct arguments *arguments, const struct repository *repo
                "had\n");
     if (!good)
         fprintf(stderr, "holdfast: not restored: %s\n", restore.why.text);
+    free(restore.is_empty);
     free(restore.finished);
+    free(restore.parts);
     backup_link_close(&restore.link);
     return good ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/cli/console/answer.h"
+#include "client/cli/console/clock.h"
 #include "client/cli/console/options.h"
 #include "client/cli/console/output.h"
 #include "client/cli/verb.h"
@@ -41,15 +42,15 @@ static const struct command_option option_ttl_ms = {
 
 static const struct column document_columns[] = {
     { .title = "KEY", .path = "key" },
-    { .title = "WRITTEN AT MS", .path = "writtenAtMs" },
-    { .title = "EXPIRES AT MS", .path = "expiresAtMs", .otherwise = "-" },
+    { .title = "WRITTEN AT", .path = "writtenAt" },
+    { .title = "EXPIRES AT", .path = "expiresAt", .otherwise = "-" },
     { .title = "SIBLINGS", .path = "count", .otherwise = "-" },
     { .title = "JSON", .path = "text" },
     { .title = NULL },
 };
 static const struct column sibling_columns[] = {
-    { .title = "WRITTEN AT MS", .path = "writtenAtMs" },
-    { .title = "EXPIRES AT MS", .path = "expiresAtMs", .otherwise = "-" },
+    { .title = "WRITTEN AT", .path = "writtenAt" },
+    { .title = "EXPIRES AT", .path = "expiresAt", .otherwise = "-" },
     { .title = "JSON", .path = "text" },
     { .title = NULL },
 };
@@ -69,7 +70,18 @@ static json_t *text_of(json_t *json)
     return told;
 }
 
-/* Each row gets its JSON as a text, and how many siblings it has. */
+/* With milliseconds: siblings are often less than a second apart. */
+static void tell_time(json_t *row, const char *ms_field, const char *field)
+{
+    uint64_t ms = answer_number(row, ms_field);
+    char utc[UTC_TEXT_BYTES];
+
+    if (ms > 0)
+        json_object_set_new(row, field,
+                            json_sprintf("%.19s.%03uZ", utc_text(ms, utc), (unsigned)(ms % 1000)));
+}
+
+/* Each row gets its JSON as a text, its times, and how many siblings it has. */
 static void tell_rows(json_t *rows)
 {
     json_t *row;
@@ -80,6 +92,8 @@ static void tell_rows(json_t *rows)
         size_t siblings = json_array_size(json_object_get(row, "siblings"));
 
         json_object_set_new(row, "text", text_of(json_object_get(row, "json")));
+        tell_time(row, "writtenAtMs", "writtenAt");
+        tell_time(row, "expiresAtMs", "expiresAt");
         if (siblings > 0)
             json_object_set_new(row, "count", json_integer((json_int_t)siblings));
     }

@@ -95,7 +95,7 @@ static uint32_t rows_of(const struct arguments *arguments, const json_t *results
     {
         const json_t *error = json_object_get(result, "error");
         const json_t *user = json_object_get(json_object_get(result, "response"), "user");
-        char names[256] = "";
+        struct buf names = { 0 };
         json_t *connection;
 
         if (error != NULL && i < arguments->word_count) {
@@ -106,14 +106,14 @@ static uint32_t rows_of(const struct arguments *arguments, const json_t *results
             continue;
         json_array_foreach(json_object_get(user, "connections"), k, connection)
         {
-            size_t size = strlen(names);
-
-            snprintf(names + size, sizeof names - size, "%s%s", size > 0 ? "," : "",
-                     answer_text(connection, "connection"));
+            buf_printf(&names, "%s%s", k > 0 ? "," : "", answer_text(connection, "connection"));
         }
         json_t *row = json_copy((json_t *)(uintptr_t)user);
 
-        json_object_set_new(row, "connectionNames", json_string(names));
+        json_object_set_new(
+            row, "connectionNames",
+            json_stringn(names.size > 0 ? (const char *)names.data : "", names.size));
+        buf_deinit(&names);
         json_array_append_new(rows, row);
     }
     return failed;

@@ -207,6 +207,17 @@ err backup_rows_read(struct document_context *context, struct slice after, uint3
     return ERR_OK;
 }
 
+bool backup_rows_any(const struct document_rules *rules, const struct merge_store *store)
+{
+    for (uint32_t i = 0; i < store->count; i++) {
+        const struct merge_row *row = &store->rows[i];
+
+        if (row->record.count > 0 && !document_rules_deleted(rules, number_of(row->key)))
+            return true;
+    }
+    return false;
+}
+
 /* ---- back ---- */
 
 struct row {

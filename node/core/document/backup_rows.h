@@ -31,6 +31,9 @@ struct backup_page {
 NODISCARD err backup_rows_read(struct document_context *context, struct slice after,
                                uint32_t bytes_max, struct backup_page *ret_page);
 
+/* A backup would have a row of it. */
+bool backup_rows_any(const struct document_rules *rules, const struct merge_store *store);
+
 struct backup_part {
     uint64_t actor; /* Of the restored cells. */
     uint64_t first; /* Cells of the parts before this one. */

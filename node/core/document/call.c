@@ -218,20 +218,22 @@ static uint64_t op_of(const struct document_rule *rule, const struct document_wr
     return op;
 }
 
-/* Which operation it is, so that a retry counts once, wherever it is carried out. */
+/* Which operation it is, so that a retry counts once, wherever it is carried out. A counter is
+ * deleted under any op_id, however old: that counts nothing. */
 static err find_op(struct document_context *context, const struct document_rule *rule,
                    const struct document_write *asked, struct merge_write *write)
 {
+    bool counter = rule->policy == MERGE_POLICY_COUNTER, counts = counter && write->edit_count > 0;
     const char *why = NULL, *text = asked->op_id;
     struct op_id id;
 
     if (op_id_parse(slice_from_text(text), &id, &why) != ERR_OK)
         return refuse_invalid(context->arena, context->refusal, "op_id", why,
                               text_shorten(context->arena, slice_from_text(text)));
-    write->op = op_of(rule, asked, id.text);
+    write->op = counter && !counts ? 0 : op_of(rule, asked, id.text);
     if (!id.typed)
         write->op_ms = uuid_v7_ms(&id.uuid);
-    else if (rule->policy == MERGE_POLICY_COUNTER)
+    else if (counts)
         return refuse_invalid(context->arena, context->refusal, "op_id",
                               "a UUIDv7, which says when the increment was first asked for",
                               text_shorten(context->arena, slice_from_text(text)));
@@ -282,19 +284,33 @@ static err check_bytes(struct document_context *context, const struct document_p
     return document_refuse(context, ERR_FULL, &refusal);
 }
 
+bool document_adds_row(const struct document_context *context, const struct document_place *place,
+                       const struct value_edits *edits)
+{
+    bool gives = false;
+
+    for (uint32_t i = 0; i < edits->count; i++)
+        gives |= !edits->list[i].remove;
+    return gives && merge_store_find(&context->replica->store, place->key) == NULL;
+}
+
+err document_check_rows(struct document_context *context, uint32_t added)
+{
+    uint32_t count = context->replica->store.count;
+
+    if (added == 0 || (!context->full && count + added <= DOCUMENT_ROWS_MAX))
+        return ERR_OK;
+    struct merge_refusal refusal = { .field = "documents", .limit = DOCUMENTS_MAX, .value = count };
+
+    return document_refuse(context, ERR_FULL, &refusal);
+}
+
 static err check_room(struct document_context *context, const struct document_place *place,
                       const struct document_change *change)
 {
-    bool adds = merge_store_find(&context->replica->store, place->key) == NULL;
+    err e = document_check_rows(context, document_adds_row(context, place, change->edits));
 
-    if (adds && change->edits->count > 0 &&
-        (context->full || context->replica->store.count >= DOCUMENT_ROWS_MAX)) {
-        struct merge_refusal refusal = { .field = "documents",
-                                         .limit = DOCUMENTS_MAX,
-                                         .value = context->replica->store.count };
-        return document_refuse(context, ERR_FULL, &refusal);
-    }
-    return check_bytes(context, place, change);
+    return e == ERR_OK ? check_bytes(context, place, change) : e;
 }
 
 const char *document_context_of(struct document_context *context, const struct merge_key *key,

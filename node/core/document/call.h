@@ -132,6 +132,11 @@ NODISCARD err document_commit(struct document_context *context, const struct doc
                               const struct document_write *write,
                               const struct document_change *change,
                               struct document_begun *ret_begun);
+/* The edits give something, and the shard has no row of it. */
+bool document_adds_row(const struct document_context *context, const struct document_place *place,
+                       const struct value_edits *edits);
+/* CAPACITY_FULL: the shard has no room for so many more. What only takes away adds none. */
+NODISCARD err document_check_rows(struct document_context *context, uint32_t added);
 /* What the core refused, in the caller's words. Returns ERR_CONFLICT. */
 err document_refuse(struct document_context *context, err why, const struct merge_refusal *refusal);
 /* UNAVAILABLE: the caller repeats it soon. */

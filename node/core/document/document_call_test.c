@@ -17,6 +17,8 @@
 #include "node/core/document/methods.h"
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/rounds.h"
+#include "node/core/mergeable/tally.h"
+#include "runtime/base/check.h"
 
 #define OP "018bcfe5-6800-7000-8000-00000000000"
 
@@ -404,6 +406,54 @@ static void bad_input_is_refused_with_its_field(void **state)
             CODE(OPERATION_EXPIRED), "op_id");
 }
 
+static err delete (struct fixture *f, const char *collection, const char *op_id)
+{
+    Holdfast__V1__DeleteDocumentRequest gone = HOLDFAST__V1__DELETE_DOCUMENT_REQUEST__INIT;
+
+    gone.entity = text_lend("player:7");
+    gone.op_id = text_lend(op_id);
+    gone.collection = text_lend(collection);
+    gone.key = text_lend("k");
+    return pair_call(&f->pair, 0, METHOD_DELETE_DOCUMENT, &gone.base);
+}
+
+/* From a queue that was away for long, under any id: it counts nothing. */
+static void a_counter_is_deleted_under_an_old_id(void **state)
+{
+    static const char *const ids[] = { "018bcfd0-0000-7000-8000-000000000001", "key:x" };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+        const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
+                                        NULL };
+
+        assert_int_equal(step(f, "stats", increment), ERR_OK);
+        assert_int_equal(delete (f, "stats", ids[i]), ERR_OK);
+        shows(f, 0, "stats", NULL);
+    }
+}
+
+/* Until no attempt of an increment can come any more, the deletes remember it. */
+static void deletes_of_a_counter_remember_so_many_increments(void **state)
+{
+    struct fixture *f = *state;
+    char op_id[40];
+
+    for (unsigned i = 0; i <= MERGE_SPENT_MAX; i++) {
+        const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
+                                        op_id };
+
+        snprintf(op_id, sizeof op_id, "018bcfe5-6800-7000-8000-%012u", i);
+        assert_int_equal(step(f, "stats", increment), ERR_OK);
+        if (i % 64 == 63)
+            fixture_exchange(f->pair.replicas, f->pair.now_ms);
+        if (i % 512 == 511)
+            assert_int_equal(delete (f, "stats", "key:x"), ERR_OK);
+    }
+    refused(f, delete (f, "stats", "key:x"), CODE(THROTTLED), NULL);
+    shows(f, 0, "stats", "{\"n\":1}");
+}
+
 /* As many deletes wait for a member that is away. */
 static void deleted_documents_leave_room_for_others(void **state)
 {
@@ -592,6 +642,8 @@ int main(void)
         TEST(what_expired_is_not_shown),
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),
+        TEST(a_counter_is_deleted_under_an_old_id),
+        TEST(deletes_of_a_counter_remember_so_many_increments),
         TEST(deleted_documents_leave_room_for_others),
         TEST(the_documents_of_a_deleted_collection_go),
         TEST(a_name_is_not_unknown_before_all_definitions_are_read),

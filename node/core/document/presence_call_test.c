@@ -205,6 +205,17 @@ static void one_or_all_are_cleared(void **state)
     shows(f, 0, "");
 }
 
+/* Where no document more has room, players still leave. */
+static void what_is_not_there_is_cleared_in_a_full_shard_too(void **state)
+{
+    struct pair *f = *state;
+
+    f->full = true;
+    assert_int_equal(clear(f, 0, "game"), ERR_OK);
+    assert_int_equal(clear(f, 0, ""), ERR_OK);
+    assert_int_equal(f->replicas[0]->store.count, 0);
+}
+
 static void both_sides_of_a_cut_stand(void **state)
 {
     struct pair *f = *state;
@@ -349,6 +360,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_set_again_in_its_time_is_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(one_or_all_are_cleared, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_there_is_cleared_in_a_full_shard_too, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(both_sides_of_a_cut_stand, setup, teardown),
         cmocka_unit_test_setup_teardown(there_are_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_requests_are_refused_with_their_field, setup, teardown),

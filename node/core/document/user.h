@@ -12,6 +12,7 @@
 
 #define USER_NAME_BYTES_MAX  64u
 #define USER_DISCONNECTS_MAX PRESENCE_CONNECTIONS_MAX
+#define USER_LEAVES_MAX      (MERGE_EDITS_MAX - 2u) /* That a caller may give: the times are two. */
 /* Where the parts stand in the record. */
 #define USER_PATH_NAME       "name"
 #define USER_PATH_ATTRIBUTES "attributes"

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -391,25 +392,89 @@ static void refusals_of_ids_name_the_field(void **state)
     refused(f, &request, CODE(INVALID_ARGUMENT), "player_id");
 }
 
+/* It was answered, and the answer got lost; or the first attempt was at another member. */
+static void a_repetition_of_what_made_the_user_alone_is_no_mistake(void **state)
+{
+    struct pair *f = *state;
+    upsert_request request = asked(), other = asked();
+
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+    f->now_ms += 1000;
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+    assert_int_equal(told(f)->created_at_ms, PAIR_BEGINS_MS);
+    fixture_exchange(f->replicas, f->now_ms);
+    assert_int_equal(upsert(f, 1, &request), ERR_OK);
+    assert_int_equal(told(f)->created_at_ms, PAIR_BEGINS_MS);
+    other.op_id = text_lend("018bcfe5-6800-7000-8000-000000000002");
+    refused(f, &other, CODE(INVALID_ARGUMENT), ""); /* The user is there: it gives nothing. */
+}
+
+static char *leaves(struct pair *f, uint32_t count)
+{
+    struct buf patch = { 0 };
+
+    for (uint32_t i = 0; i < count; i++)
+        buf_printf(&patch, "%c\"a%" PRIu32 "\":1", i == 0 ? '{' : ',', i);
+    buf_put_u8(&patch, '}');
+    char *text = arena_text(&f->arena, buf_slice(&patch));
+
+    buf_deinit(&patch);
+    return text;
+}
+
+/* Whether the member that is asked knows the user or not. */
+static void as_many_leaves_fit_at_any_member(void **state)
+{
+    struct pair *f = *state;
+    upsert_request request = asked();
+
+    request.connection = text_lend("game");
+    request.ttl_ms = 5000;
+    request.settings = leaves(f, USER_LEAVES_MAX + 1);
+    refused(f, &request, CODE(INVALID_ARGUMENT), "");
+    request.settings = leaves(f, USER_LEAVES_MAX);
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+    request.op_id = text_lend("018bcfe5-6800-7000-8000-000000000002");
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+    request.settings = leaves(f, USER_LEAVES_MAX + 1);
+    refused(f, &request, CODE(INVALID_ARGUMENT), "");
+}
+
+/* One row is left, and the user and the presence are two. */
+static void the_last_row_is_not_half_a_user(void **state)
+{
+    struct pair *f = *state;
+    struct merge_store *store = &f->replicas[0]->store;
+    upsert_request request = asked();
+
+    for (uint32_t i = 0; i + 1 < DOCUMENT_ROWS_MAX; i++) {
+        uint8_t name[8];
+        struct merge_key *key;
+
+        store_u64(name, __builtin_bswap64(i)); /* In this order rows are appended. */
+        assert_int_equal(
+            merge_key_new(SLICE_LITERAL("guild:1"), (struct slice){ name, sizeof name }, &key),
+            ERR_OK);
+        causal_raise(&merge_store_make(store, key)->recent, 77, i + 1);
+        merge_key_unref(key);
+    }
+    request.connection = text_lend("game");
+    request.ttl_ms = 5000;
+    refused(f, &request, CODE(CAPACITY_FULL), "");
+    request.connection = text_lend("");
+    request.ttl_ms = 0;
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+}
+
 /* One write has 64 leaves, and a record 64 KiB. */
 static void a_patch_and_a_record_have_their_limits(void **state)
 {
     struct pair *f = *state;
     upsert_request request = asked();
-    struct buf patch = { 0 };
-    char part[16];
 
-    buf_put_u8(&patch, '{');
-    for (int i = 0; i < 65; i++) {
-        int size = snprintf(part, sizeof part, "%s\"a%d\":1", i > 0 ? "," : "", i);
-
-        buf_append(&patch, (const uint8_t *)part, (size_t)size);
-    }
-    buf_put_u8(&patch, '}');
-    request.settings = arena_text(&f->arena, buf_slice(&patch));
+    request.settings = leaves(f, 65);
     refused(f, &request, CODE(INVALID_ARGUMENT), "settings");
     assert_string_equal(f->refusal.limit, "at most 64 leaves or steps in one write");
-    buf_deinit(&patch);
     char *large = arena_alloc(&f->arena, 70000);
 
     memset(large, 'x', 66000);
@@ -433,6 +498,15 @@ static void a_full_shard_takes_no_new_user(void **state)
     request.connection = text_lend("web");
     request.ttl_ms = 5000;
     refused(f, &request, CODE(CAPACITY_FULL), "");
+    request = asked(); /* A logout takes away alone. */
+    request.op_id = text_lend("018bcfe5-6800-7000-8000-000000000003");
+    char *gone[] = { text_lend("game") };
+
+    request.disconnect = gone;
+    request.n_disconnect = 1;
+    request.settings = text_lend("{\"a\": 2}");
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+    assert_string_equal(told(f)->settings, "{\"a\":2}");
 }
 
 static void two_calls_have_to_fit_among_those_that_wait(void **state)
@@ -468,6 +542,9 @@ int main(void)
         TEST(a_backup_has_a_user),
         TEST(refusals_name_the_field),
         TEST(refusals_of_ids_name_the_field),
+        TEST(a_repetition_of_what_made_the_user_alone_is_no_mistake),
+        TEST(as_many_leaves_fit_at_any_member),
+        TEST(the_last_row_is_not_half_a_user),
         TEST(a_patch_and_a_record_have_their_limits),
         TEST(a_full_shard_takes_no_new_user),
         TEST(two_calls_have_to_fit_among_those_that_wait),

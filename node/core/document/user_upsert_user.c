@@ -14,6 +14,7 @@ struct upsert {
     struct document_context *context;
     const upsert_request *request;
     const struct user_place *place;
+    struct slice content;                  /* All that is asked for. */
     struct value_edits *record, *presence; /* What becomes of each. */
 };
 
@@ -78,13 +79,20 @@ static bool is_new(const struct upsert *upsert)
     return !has;
 }
 
+static struct document_write record_write(const struct upsert *upsert)
+{
+    return (struct document_write){ .op_id = upsert->request->op_id, .content = upsert->content };
+}
+
+/* Another attempt may stand that made the user: this one asks for no less, and changes nothing. */
 static err add_times(struct upsert *upsert)
 {
     const upsert_request *request = upsert->request;
+    const struct document_write write = record_write(upsert);
     json_int_t now_ms = (json_int_t)upsert->context->now_ms;
     err e = ERR_OK;
 
-    if (is_new(upsert))
+    if (is_new(upsert) || document_stands(upsert->context, &upsert->place->record, &write))
         e = add_leaf(upsert, USER_PATH_CREATED, json_integer(now_ms));
     if (e == ERR_OK && (request->connection[0] != 0 || request->n_disconnect > 0))
         e = add_leaf(upsert, USER_PATH_SEEN, json_integer(now_ms));
@@ -104,6 +112,8 @@ static err make_record(struct upsert *upsert)
         e = add_patch(upsert, "attributes", USER_PATH_ATTRIBUTES, request->attributes);
     if (e == ERR_OK)
         e = add_patch(upsert, "settings", USER_PATH_SETTINGS, request->settings);
+    if (e == ERR_OK && upsert->record->count > USER_LEAVES_MAX)
+        e = invalid(upsert, "", "at most 62 leaves in display_name, attributes and settings", "");
     return e == ERR_OK ? add_times(upsert) : e;
 }
 
@@ -189,6 +199,11 @@ static err check_second(struct upsert *upsert, const struct document_write *writ
         return ERR_OK;
     err e = document_check(upsert->context, &upsert->place->presence, write, &change);
 
+    if (e == ERR_OK)
+        e = document_check_rows(
+            upsert->context,
+            (uint32_t)document_adds_row(upsert->context, &upsert->place->record, upsert->record) +
+                document_adds_row(upsert->context, &upsert->place->presence, upsert->presence));
     if (e != ERR_OK)
         return e;
     if (replica->pending_count + 2 > MERGE_PENDING_MAX)
@@ -215,9 +230,9 @@ static void answer(struct upsert *upsert, struct document_begun *ret_begun)
 }
 
 /* The record's write waits for the disk, and with it for what the log has of the presence. */
-static err write_both(struct upsert *upsert, struct slice content, struct document_begun *ret_begun)
+static err write_both(struct upsert *upsert, struct document_begun *ret_begun)
 {
-    const struct document_write first = { .op_id = upsert->request->op_id, .content = content };
+    const struct document_write first = record_write(upsert);
     const struct document_write second = { .op_id = upsert->request->op_id };
     const struct document_change record = change_of(upsert->record);
     const struct document_change presence = change_of(upsert->presence);
@@ -249,7 +264,10 @@ static err begin(struct document_context *context, struct slice bytes,
 
     if (e != ERR_OK)
         return e;
-    struct upsert upsert = { context, request, &place,
+    struct upsert upsert = { context,
+                             request,
+                             &place,
+                             bytes,
                              arena_zalloc(context->arena, sizeof *upsert.record),
                              arena_zalloc(context->arena, sizeof *upsert.presence) };
 
@@ -258,7 +276,7 @@ static err begin(struct document_context *context, struct slice bytes,
     if (e == ERR_OK)
         e = make_presence(&upsert);
     if (e == ERR_OK)
-        e = write_both(&upsert, bytes, ret_begun);
+        e = write_both(&upsert, ret_begun);
     user_place_deinit(&place);
     return e;
 }

@@ -101,6 +101,15 @@ static err name_actor(struct merge_replica *replica)
     return ERR_OK;
 }
 
+static bool gives(const struct merge_edits *edits)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < edits->count; i++)
+        any |= !edits->list[i].remove;
+    return any;
+}
+
 /* Makes the write's state beside the stored one, then takes it in like any other. */
 static err commit(struct merge_replica *replica, struct merge_key *key, enum merge_policy policy,
                   struct merge_edits *edits, struct merge_refusal *ret_refusal)
@@ -114,8 +123,8 @@ static err commit(struct merge_replica *replica, struct merge_key *key, enum mer
     merge_record_full(replica, key, &record);
     if (record.policy == MERGE_POLICY_NONE)
         record.policy = policy;
-    /* A delete of what is not here, by a caller that has seen nothing. */
-    bool is_void = edits->count == 0 && edits->seen == NULL && record.count == 0 &&
+    /* It takes away what is not here, by a caller that has seen nothing. */
+    bool is_void = !gives(edits) && edits->seen == NULL && record.count == 0 &&
                    causal_is_empty(&record.recent);
     err e = ERR_OK;
 

@@ -10,6 +10,7 @@
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/pair.h"
 #include "node/core/mergeable/rounds.h"
+#include "runtime/base/check.h"
 
 static int setup(void **state)
 {
@@ -100,14 +101,22 @@ static void a_delete_of_what_there_is_not_leaves_no_row(void **state)
         store_u64(name, i);
         assert_int_equal(merge_key_new(SLICE_LITERAL("player:1"), (struct slice){ name, 8 }, &key),
                          ERR_OK);
-        struct merge_write write = {
-            .key = key, .policy = MERGE_POLICY_LWW, .durability = MERGE_ONE, .whole = true
+        const struct merge_edit part = { .path = SLICE_LITERAL("a"), .remove = true };
+        const struct merge_write writes[] = {
+            { .key = key, .policy = MERGE_POLICY_LWW, .durability = MERGE_ONE, .whole = true },
+            { .key = key,
+              .policy = MERGE_POLICY_MERGE,
+              .durability = MERGE_ONE,
+              .edit_count = 1,
+              .edits = &part },
         };
         struct merge_written written;
         struct merge_refusal refusal = { 0 };
 
-        assert_int_equal(merge_write(pair->replicas[0], pair->now_ms, &write, &written, &refusal),
-                         ERR_OK);
+        for (size_t j = 0; j < ARRAY_SIZE(writes); j++)
+            assert_int_equal(
+                merge_write(pair->replicas[0], pair->now_ms, &writes[j], &written, &refusal),
+                ERR_OK);
         pair_drain(pair, 0);
         merge_key_unref(key);
     }

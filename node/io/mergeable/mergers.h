@@ -100,6 +100,9 @@ bool mergers_list_online(struct mergers *mergers, struct slice request, struct b
 /* Appends the answer to a GetNodeClock. False: the request is malformed. */
 bool mergers_clock(struct mergers *mergers, struct slice request, struct buf *out);
 
+/* Why the shard takes neither the begin nor the end of a restore; NULL: it may. */
+const char *mergers_bars_restore(struct mergers *mergers, uint32_t shard);
+
 /* In a joint phase of the shard: how many new members may lack documents that a majority of the old
  * ones had; LEAVE waits for them. All, while this owner has no documents and a majority of the old
  * ones has not said that they have none either. 0: it waits for none, since there are no documents,

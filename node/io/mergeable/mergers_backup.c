@@ -6,6 +6,9 @@
  *
  *   ASK   u8 0xd1, u32 shard, u64 number
  *   TELL  u8 0xd2, u32 shard, u64 number, u64 generation, u8 has everything, clock
+ *
+ * The first part of a restore waits until each member has begun it on its disk: none takes a write
+ * of before any more. A member that had documents by then never begins, and says so (SPOILED).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +29,13 @@
 #define GATHER_MS_UNHEARD 300u  /* A member that was not heard lately is not waited for longer. */
 #define ABSENT_MS         5000u /* Nor for that long again once it was waited for in vain. */
 #define PART_BYTES_MAX    1000000u
-#define OTHER_MEMBERS_MAX (2 * MEMBERS_MAX)
+#define OTHER_MEMBERS_MAX (2 * MEMBERS_MAX + MERGE_DEPARTING_MAX)
+#define SPOILED           0u /* In place of a generation. */
 
 struct asked {
     uint64_t member;
     bool told;
+    bool departing;
     uint64_t until_ms; /* Waited for until then; 0: not at all. */
 };
 
@@ -42,6 +47,8 @@ struct gather {
     uint32_t count;
     struct asked asked[OTHER_MEMBERS_MAX];
     struct mclock wanted; /* What those that told have. */
+    struct buf restores;  /* The request that waits until all have begun; empty: a backup. */
+    bool spoiled;
 };
 
 static void refuse_with(struct mergers *mergers, uint64_t call, Holdfast__V1__ErrorCode code,
@@ -49,6 +56,12 @@ static void refuse_with(struct mergers *mergers, uint64_t call, Holdfast__V1__Er
 {
     mergers_refuse(mergers, call, &(struct refusal){ .code = code, .message = message });
 }
+
+static const char spoiled_why[] =
+    "a member of the shard has documents that were written before the restore came to it: only a "
+    "new, empty cluster can be restored; begin with another one";
+
+static void go_on(struct mergers *mergers, const struct gather *gather);
 
 /* ---- pages ---- */
 
@@ -98,6 +111,7 @@ static void answer_page(struct mergers *mergers, const struct page_request *requ
 static void gather_free(struct gather *gather)
 {
     mclock_deinit(&gather->wanted);
+    buf_deinit(&gather->restores);
     free(gather);
 }
 
@@ -160,8 +174,12 @@ static uint32_t untold(const struct gather *gather)
 
 static bool waits(const struct mergers *mergers, const struct gather *gather, uint64_t now_ms)
 {
-    const struct merge_replica *replica = mergers->shards[gather->shard].replica;
+    const struct merger *merger = &mergers->shards[gather->shard];
+    const struct merge_replica *replica = merger->replica;
 
+    if (gather->restores.size > 0)
+        return now_ms < gather->end_ms && !gather->spoiled &&
+               (untold(gather) > 0 || !mergers_generation_begun(merger));
     for (uint32_t i = 0; i < gather->count; i++) {
         if (!gather->asked[i].told && now_ms < gather->asked[i].until_ms)
             return true;
@@ -169,6 +187,18 @@ static bool waits(const struct mergers *mergers, const struct gather *gather, ui
     return now_ms < gather->end_ms && gather->wanted.count > 0 &&
            (replica == NULL || replica->syncing ||
             !mclock_includes(&replica->clock, &gather->wanted));
+}
+
+/* Of those that are members still. */
+static bool is_majority(const struct gather *gather)
+{
+    uint32_t members = 1, told = 1;
+
+    for (uint32_t i = 0; i < gather->count; i++) {
+        members += !gather->asked[i].departing;
+        told += gather->asked[i].told && !gather->asked[i].departing;
+    }
+    return told >= members / 2 + 1;
 }
 
 static void answer_gather(struct mergers *mergers, const struct gather *gather)
@@ -179,10 +209,11 @@ static void answer_gather(struct mergers *mergers, const struct gather *gather)
                                     .shard = gather->shard,
                                     .bytes_max = gather->bytes_max,
                                     .away = untold(gather) };
-    uint32_t members = gather->count + 1;
 
     arena_reset(&mergers->arena);
-    if (members - request.away < members / 2 + 1)
+    if (gather->restores.size > 0)
+        go_on(mergers, gather);
+    else if (!is_majority(gather))
         mergers_refuse_unavailable(mergers, gather->call,
                                    "a majority of the shard's members is out of the owner's reach");
     else if (replica != NULL && replica->syncing)
@@ -208,7 +239,8 @@ static void look(struct mergers *mergers)
             continue;
         }
         *at = gather->next;
-        absent_note_all(mergers, gather);
+        if (gather->restores.size == 0)
+            absent_note_all(mergers, gather);
         answer_gather(mergers, gather);
         gather_free(gather);
     }
@@ -230,11 +262,21 @@ static uint64_t until_ms(struct mergers *mergers, uint32_t shard, uint64_t membe
     return now_ms + (heard ? GATHER_MS_MAX : GATHER_MS_UNHEARD);
 }
 
+static void send_ask(struct mergers *mergers, const struct gather *gather, uint64_t member)
+{
+    struct buf bytes = { 0 };
+
+    buf_put_u8(&bytes, ASK);
+    buf_put_u32(&bytes, gather->shard);
+    buf_put_u64(&bytes, gather->number);
+    mergers->options.send(mergers->options.user, member, buf_slice(&bytes));
+    buf_deinit(&bytes);
+}
+
 /* One whose program knows no documents has none. */
-static void ask(struct mergers *mergers, struct gather *gather, uint64_t member)
+static void ask(struct mergers *mergers, struct gather *gather, uint64_t member, bool departing)
 {
     const struct mergers_options *options = &mergers->options;
-    struct buf bytes = { 0 };
 
     for (uint32_t i = 0; i < gather->count; i++) {
         if (gather->asked[i].member == member)
@@ -245,13 +287,21 @@ static void ask(struct mergers *mergers, struct gather *gather, uint64_t member)
     gather->asked[gather->count++] = (struct asked){
         .member = member,
         .told = options->takes != NULL && !options->takes(options->user, member),
+        .departing = departing,
         .until_ms = until_ms(mergers, gather->shard, member),
     };
-    buf_put_u8(&bytes, ASK);
-    buf_put_u32(&bytes, gather->shard);
-    buf_put_u64(&bytes, gather->number);
-    options->send(options->user, member, buf_slice(&bytes));
-    buf_deinit(&bytes);
+    send_ask(mergers, gather, member);
+}
+
+/* Those whose logs had not come to the restore. */
+static void ask_again(struct mergers *mergers)
+{
+    for (const struct gather *at = mergers->gathers; at != NULL; at = at->next) {
+        for (uint32_t i = 0; i < at->count && at->restores.size > 0; i++) {
+            if (!at->asked[i].told)
+                send_ask(mergers, at, at->asked[i].member);
+        }
+    }
 }
 
 static uint32_t count_gathers(const struct mergers *mergers)
@@ -263,15 +313,18 @@ static uint32_t count_gathers(const struct mergers *mergers)
     return count;
 }
 
-static void begin_gather(struct mergers *mergers, const struct page_request *request)
+/* Of a backup, unless a restore's request is given. */
+static void begin_gather(struct mergers *mergers, const struct page_request *request,
+                         struct slice restores)
 {
-    const struct membership *m = &mergers->shards[request->shard].record.membership;
+    const struct merger *merger = &mergers->shards[request->shard];
+    const struct membership *m = &merger->record.membership;
     struct gather *gather;
 
     if (count_gathers(mergers) >= GATHERS_MAX) {
         mergers_refuse(mergers, request->call,
                        &(struct refusal){ .code = CODE(THROTTLED),
-                                          .message = "too many backups wait here",
+                                          .message = "too many backups and restores wait here",
                                           .retry_after_ms = 200 });
         return;
     }
@@ -282,9 +335,12 @@ static void begin_gather(struct mergers *mergers, const struct page_request *req
     gather->bytes_max = request->bytes_max;
     gather->end_ms = loop_now_ms(mergers->options.loop) + GATHER_MS_MAX;
     for (uint32_t i = 0; i < m->count; i++)
-        ask(mergers, gather, m->members[i]);
+        ask(mergers, gather, m->members[i], false);
     for (uint32_t i = 0; i < m->new_count; i++)
-        ask(mergers, gather, m->new_members[i]);
+        ask(mergers, gather, m->new_members[i], false);
+    for (uint32_t i = 0; i < merger->members.departing_count && restores.size == 0; i++)
+        ask(mergers, gather, merger->members.departing[i], true);
+    buf_append(&gather->restores, restores.data, restores.size);
     gather->next = mergers->gathers;
     mergers->gathers = gather;
     if (!loop_timer_is_running(&mergers->gather_timer))
@@ -294,18 +350,31 @@ static void begin_gather(struct mergers *mergers, const struct page_request *req
 
 /* ---- messages ---- */
 
+/* The generation of a member that has no replica, on its disk, whenever it became one. */
+static void keep_generation(struct mergers *mergers, uint32_t shard)
+{
+    const struct merger *merger = &mergers->shards[shard];
+
+    mergers_generation_follow(mergers, shard);
+    if (merger->replica == NULL && !mergers_generation_begun(merger))
+        mergers_disk_members(mergers, shard);
+}
+
 static err take_ask(struct mergers *mergers, uint64_t from, uint32_t shard, uint64_t number)
 {
     const struct merger *merger = &mergers->shards[shard];
     struct mclock none = { 0 };
     struct buf bytes = { 0 };
-    bool has = merger->known &&
+
+    if (mergers_is_member(mergers, shard))
+        keep_generation(mergers, shard);
+    bool has = merger->known && !merger->spoiled && mergers_generation_begun(merger) &&
                (merger->replica == NULL || (merger->started && !merger->replica->syncing));
 
     buf_put_u8(&bytes, TELL);
     buf_put_u32(&bytes, shard);
     buf_put_u64(&bytes, number);
-    buf_put_u64(&bytes, mergers_generation_of(merger));
+    buf_put_u64(&bytes, merger->spoiled ? SPOILED : mergers_generation_of(merger));
     buf_put_u8(&bytes, has);
     mclock_encode(merger->replica != NULL ? &merger->replica->clock : &none, &bytes);
     mergers->options.send(mergers->options.user, from, buf_slice(&bytes));
@@ -332,6 +401,15 @@ static void take_clock(struct gather *gather, uint64_t from, const struct mclock
     }
 }
 
+static void take_told(const struct mergers *mergers, struct gather *gather, uint64_t from,
+                      uint64_t generation, const struct mclock *clock)
+{
+    bool same = generation == mergers_generation_of(&mergers->shards[gather->shard]);
+
+    if (same || (clock->count == 0 && gather->restores.size == 0))
+        take_clock(gather, from, clock);
+}
+
 static err take_tell(struct mergers *mergers, uint64_t from, struct reader *reader, uint32_t shard)
 {
     struct gather *gather = find(mergers, read_u64(reader));
@@ -344,9 +422,11 @@ static err take_tell(struct mergers *mergers, uint64_t from, struct reader *read
         return ERR_CORRUPT;
     err e = reader_finish(reader);
 
-    if (e == ERR_OK && gather != NULL && gather->shard == shard && has == 1 &&
-        (clock.count == 0 || generation == mergers_generation_of(&mergers->shards[shard])))
-        take_clock(gather, from, &clock);
+    if (e == ERR_OK && gather != NULL && gather->shard == shard) {
+        gather->spoiled |= generation == SPOILED;
+        if (has == 1)
+            take_told(mergers, gather, from, generation, &clock);
+    }
     mclock_deinit(&clock);
     if (e == ERR_OK)
         look(mergers);
@@ -386,6 +466,7 @@ void mergers_backup_cancel(struct mergers *mergers, uint64_t call)
 
 static void on_timer(void *user)
 {
+    ask_again(user);
     look(user);
 }
 
@@ -429,7 +510,7 @@ static void read_documents(struct mergers *mergers, const struct mergers_request
     } else if (bars != NULL) {
         mergers_refuse_unavailable(mergers, request->call, bars);
     } else if (asked->reader == 0 && asked->after.len == 0) {
-        begin_gather(mergers, &page);
+        begin_gather(mergers, &page, (struct slice){ 0 });
     } else if (asked->reader != reader || (merger->replica != NULL && merger->replica->syncing)) {
         refuse_with(mergers, request->call, CODE(VERSION_CONFLICT),
                     "another process of the shard's members gave the first page");
@@ -458,6 +539,10 @@ static bool check_restore(struct mergers *mergers, const struct mergers_request 
     memcpy(id.bytes, asked->restore_id.data, sizeof id.bytes);
     uint64_t generation = mergers_generation_of(merger);
 
+    if (merger->spoiled) {
+        refuse_with(mergers, request->call, CODE(VERSION_CONFLICT), spoiled_why);
+        return false;
+    }
     if (generation == shard_views_restore_generation(id) && merger->restoring)
         return true;
     if (generation == MERGERS_GENERATION_FIRST && !merger->restoring)
@@ -475,8 +560,15 @@ static void restore_documents(struct mergers *mergers, const struct mergers_requ
 {
     Holdfast__V1__RestoreDocumentsResponse response =
         HOLDFAST__V1__RESTORE_DOCUMENTS_RESPONSE__INIT;
-    struct merge_replica *replica = mergers->need(mergers, request->shard);
     struct refusal refusal = { 0 };
+
+    if (asked->first == 0 && asked->rows.len == 0) {
+        response.whole = true;
+        mergers_answer(mergers, request->call, REPLY_OK,
+                       arena_pack(&mergers->arena, &response.base));
+        return;
+    }
+    struct merge_replica *replica = mergers->need(mergers, request->shard);
 
     CHECK(replica != NULL);
     mergers_generation_follow(mergers, request->shard);
@@ -525,8 +617,46 @@ void mergers_backup_call(struct mergers *mergers, const struct mergers_request *
 
     if (message == NULL)
         return;
-    if (request->method == METHOD_READ_DOCUMENTS)
+    if (request->method == METHOD_READ_DOCUMENTS) {
         read_documents(mergers, request, message);
-    else if (check_restore(mergers, request, message))
-        restore_documents(mergers, request, message);
+        return;
+    }
+    const Holdfast__V1__RestoreDocumentsRequest *asked = message;
+
+    keep_generation(mergers, request->shard);
+    if (!check_restore(mergers, request, asked))
+        return;
+    if (asked->first == 0)
+        begin_gather(mergers,
+                     &(struct page_request){ .call = request->call, .shard = request->shard },
+                     request->bytes);
+    else
+        restore_documents(mergers, request, asked);
+}
+
+static void go_on(struct mergers *mergers, const struct gather *gather)
+{
+    const struct merger *merger = &mergers->shards[gather->shard];
+    const struct mergers_request request = { .shard = gather->shard,
+                                             .method = METHOD_RESTORE_DOCUMENTS,
+                                             .call = gather->call,
+                                             .bytes = buf_slice(&gather->restores) };
+
+    if (gather->spoiled) {
+        refuse_with(mergers, gather->call, CODE(VERSION_CONFLICT), spoiled_why);
+        return;
+    }
+    if (untold(gather) > 0 || !mergers_generation_begun(merger)) {
+        mergers_refuse_unavailable(mergers, gather->call,
+                                   "a member of the shard has not begun the restore yet: all of "
+                                   "its nodes have to be up");
+        return;
+    }
+    const Holdfast__V1__RestoreDocumentsRequest *asked = unpack(mergers, &request);
+
+    mergers_generation_follow(mergers, gather->shard);
+    if (!mergers_is_member(mergers, gather->shard))
+        mergers_refuse_unavailable(mergers, gather->call, "this node left the shard meanwhile");
+    else if (check_restore(mergers, &request, asked))
+        restore_documents(mergers, &request, asked);
 }

@@ -14,6 +14,7 @@
 #include "node/io/mergeable/mergers_fixture.h"
 #include "node/io/view/shard_view.h"
 #include "runtime/base/check.h"
+#include "runtime/base/test_directory.h"
 
 #define TRIO 3u /* Members of the shard. */
 
@@ -159,6 +160,34 @@ static void a_member_that_is_away_is_counted_and_a_minority_gives_nothing(void *
     buf_deinit(&page.rows);
 }
 
+static void a_member_that_was_removed_is_asked_too(void **state)
+{
+    const struct rep_record record = {
+        .generation = 1,
+        .epoch = 2,
+        .owner = 1,
+        .membership = { .config = 2, .count = 2, .members = { 1, 2 } },
+    };
+    struct world *w = *state;
+    struct page page = { 0 };
+
+    assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
+    pass(w, 300);
+    w->cut = 3;
+    assert_int_equal(write_room(w, 2, "b"), REPLY_OK);
+    mergers_record(w->members[0].mergers, SHARD, &record);
+    mergers_record(w->members[1].mergers, SHARD, &record);
+    assert_int_equal(read_page(w, 0, 0, &page), REPLY_OK);
+    assert_int_equal(count_rows(&page), 1);
+    assert_int_equal(page.away, 1);
+    w->cut = 0;
+    pass(w, 3000);
+    assert_int_equal(read_page(w, 0, 0, &page), REPLY_OK);
+    assert_int_equal(count_rows(&page), 2);
+    assert_int_equal(page.away, 0);
+    buf_deinit(&page.rows);
+}
+
 /* A backup of thousands of shards would wait for it in each of them. */
 static void a_member_that_is_away_is_waited_for_once(void **state)
 {
@@ -207,10 +236,117 @@ static void a_restore_waits_for_its_entry_and_serves_no_call_meanwhile(void **st
     log_says(w, 0, true);
     refused_with(w, put_rows(w, 0, &other, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
     refused_with(w, write_room(w, 0, "a"), CODE(UNAVAILABLE));
+    log_says(w, 1, true);
+    log_says(w, 2, true);
     assert_int_equal(put_rows(w, 0, &backup, (struct slice){ 0 }, &whole), REPLY_OK);
     log_says(w, 0, false);
     refused_with(w, put_rows(w, 0, &backup, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
     assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
+}
+
+/* A backup of one document, and three members that have none. */
+static void take_backup(struct world *w, struct page *page)
+{
+    assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
+    assert_int_equal(read_page(w, 0, 0, page), REPLY_OK);
+    pass(w, 300); /* Each has a database. */
+    for (uint32_t i = 0; i < TRIO; i++) {
+        world_stop(w, i);
+        test_directory_remove(w->members[i].directory);
+    }
+    for (uint32_t i = 0; i < TRIO; i++)
+        world_start(w, i);
+}
+
+static void all_logs_say(struct world *w, bool goes_on)
+{
+    for (uint32_t i = 0; i < TRIO; i++)
+        log_says(w, i, goes_on);
+}
+
+static void start_all_behind(struct world *w)
+{
+    for (uint32_t i = 0; i < TRIO; i++) {
+        world_stop(w, i);
+        w->members[i].restored = (struct mergers_restored){ MERGERS_GENERATION_FIRST, false };
+    }
+    for (uint32_t i = 0; i < TRIO; i++)
+        world_start(w, i);
+}
+
+static void what_a_member_acknowledged_before_its_entry_ends_the_restore(void **state)
+{
+    struct world *w = *state;
+    bool whole;
+
+    log_says(w, 0, true);
+    log_says(w, 1, true);
+    assert_int_equal(write_room(w, 2, "a"), REPLY_OK);
+    log_says(w, 2, true);
+    refused_with(w, put_rows(w, 0, &backup, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
+    refused_with(w, write_room(w, 2, "b"), CODE(UNAVAILABLE));
+    assert_int_equal(shown(w, 2), 1);
+    start_all_behind(w);
+    all_logs_say(w, true);
+    refused_with(w, put_rows(w, 0, &backup, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
+    assert_int_equal(shown(w, 2), 1);
+}
+
+static void an_owner_with_documents_refuses_a_restore_before_its_log(void **state)
+{
+    struct world *w = *state;
+
+    assert_null(mergers_bars_restore(w->members[0].mergers, SHARD));
+    assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
+    assert_non_null(mergers_bars_restore(w->members[0].mergers, SHARD));
+}
+
+static void no_document_is_put_before_each_member_has_begun(void **state)
+{
+    struct world *w = *state;
+    bool whole;
+
+    log_says(w, 0, true);
+    log_says(w, 1, true);
+    refused_with(w, put_rows(w, 0, &backup, (struct slice){ 0 }, &whole), CODE(UNAVAILABLE));
+    log_says(w, 2, true);
+    assert_int_equal(put_rows(w, 0, &backup, (struct slice){ 0 }, &whole), REPLY_OK);
+    assert_true(whole);
+}
+
+/* They start on checkpoints from before the restore, which no owner has read yet. */
+static void members_without_documents_remember_a_restore(void **state)
+{
+    struct world *w = *state;
+    struct mergers_stats stats;
+    bool whole;
+
+    all_logs_say(w, true);
+    assert_int_equal(put_rows(w, 0, &backup, (struct slice){ 0 }, &whole), REPLY_OK);
+    start_all_behind(w);
+    for (uint32_t i = 0; i < TRIO; i++) {
+        mergers_stats_get(w->members[i].mergers, &stats);
+        assert_int_equal(stats.replicas, 0);
+        refused_with(w, write_room(w, i, "a"), CODE(UNAVAILABLE));
+    }
+    all_logs_say(w, false);
+    assert_int_equal(write_room(w, 2, "a"), REPLY_OK);
+    assert_int_equal(shown(w, 0), 1);
+}
+
+/* It may have joined after a restore. */
+static void a_member_that_has_read_no_log_takes_no_write(void **state)
+{
+    struct world *w = *state;
+
+    w->members[2].restored.generation = 0;
+    refused_with(w, write_room(w, 2, "a"), CODE(UNAVAILABLE));
+    w->members[2].restored.generation = MERGERS_GENERATION_FIRST;
+    assert_int_equal(write_room(w, 2, "a"), REPLY_OK);
+    w->members[2].restored.generation = 0;
+    world_stop(w, 2);
+    world_start(w, 2);
+    assert_int_equal(write_room(w, 2, "b"), REPLY_OK); /* Its disk knows. */
 }
 
 /* All nodes start again on checkpoints from before the restore, which no owner has read yet. */
@@ -220,29 +356,20 @@ static void a_restore_that_a_start_interrupts_goes_on_where_it_was(void **state)
     struct page page = { 0 };
     bool whole = false;
 
-    assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
-    assert_int_equal(read_page(w, 0, 0, &page), REPLY_OK);
-    for (uint32_t i = 0; i < TRIO; i++)
-        log_says(w, i, true);
+    take_backup(w, &page);
+    all_logs_say(w, true);
     for (int i = 0; i < 100 && !whole; i++) {
         assert_int_equal(put_rows(w, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
         pass(w, 100);
     }
     assert_true(whole);
-    for (uint32_t i = 0; i < TRIO; i++) {
-        world_stop(w, i);
-        w->members[i].restored = (struct mergers_restored){ MERGERS_GENERATION_FIRST, false };
-    }
-    for (uint32_t i = 0; i < TRIO; i++)
-        world_start(w, i);
+    start_all_behind(w);
     pass(w, 8000); /* Of reports, after which members would end its actor. */
     refused_with(w, write_room(w, 0, "b"), CODE(UNAVAILABLE));
-    for (uint32_t i = 0; i < TRIO; i++)
-        log_says(w, i, true);
+    all_logs_say(w, true);
     pass(w, 300);
     assert_int_equal(put_rows(w, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
-    for (uint32_t i = 0; i < TRIO; i++)
-        log_says(w, i, false);
+    all_logs_say(w, false);
     assert_int_equal(shown(w, 0), 1);
     assert_int_equal(write_room(w, 0, "b"), REPLY_OK);
     buf_deinit(&page.rows);
@@ -264,33 +391,25 @@ static void a_member_that_left_drops_what_was_before_a_restore(void **state)
     w->cut = 3;
     for (uint32_t i = 0; i < TRIO; i++) {
         mergers_record(w->members[i].mergers, SHARD, &record);
-        log_says(w, i, true);
+        log_says(w, i, false);
     }
     pass(w, 600);
     assert_int_equal(shown(w, 2), 0);
 }
 
-/* Member 3 does not hear of the restore: it has two documents of before, and neither comes back. */
+/* Member 3 has two documents of before when it hears that a restore is over; neither comes back. */
 static void a_member_that_was_away_brings_nothing_of_before_back(void **state)
 {
     struct world *w = *state;
-    struct page page = { 0 };
-    bool whole = false;
 
-    assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
-    assert_int_equal(read_page(w, 0, 0, &page), REPLY_OK);
-    assert_int_equal(write_room(w, 0, "b"), REPLY_OK);
+    w->cut = 3;
+    assert_int_equal(write_room(w, 2, "a"), REPLY_OK);
+    assert_int_equal(write_room(w, 2, "b"), REPLY_OK);
     pass(w, 50);
-    log_says(w, 0, true);
-    log_says(w, 1, true);
-    assert_int_equal(put_rows(w, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
-    for (int i = 0; i < 100 && !whole; i++) {
-        pass(w, 100);
-        assert_int_equal(put_rows(w, 0, &backup, buf_slice(&page.rows), &whole), REPLY_OK);
-    }
-    assert_true(whole);
     log_says(w, 0, false);
     log_says(w, 1, false);
+    assert_int_equal(write_room(w, 0, "x"), REPLY_OK);
+    w->cut = 0;
     assert_int_equal(shown(w, 0), 1);
     assert_int_equal(shown(w, 1), 1);
     assert_int_equal(shown(w, 2), 2);
@@ -304,7 +423,6 @@ static void a_member_that_was_away_brings_nothing_of_before_back(void **state)
     world_start(w, 2);
     assert_int_equal(shown(w, 2), 2);
     assert_int_equal(shown(w, 0), 2);
-    buf_deinit(&page.rows);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -315,7 +433,13 @@ int main(void)
         TEST(a_first_page_waits_for_what_other_members_alone_have),
         TEST(a_member_that_is_away_is_waited_for_once),
         TEST(a_member_that_is_away_is_counted_and_a_minority_gives_nothing),
+        TEST(a_member_that_was_removed_is_asked_too),
         TEST(a_shard_without_documents_gets_none_by_a_backup),
+        TEST(what_a_member_acknowledged_before_its_entry_ends_the_restore),
+        TEST(an_owner_with_documents_refuses_a_restore_before_its_log),
+        TEST(no_document_is_put_before_each_member_has_begun),
+        TEST(members_without_documents_remember_a_restore),
+        TEST(a_member_that_has_read_no_log_takes_no_write),
         TEST(a_restore_waits_for_its_entry_and_serves_no_call_meanwhile),
         TEST(a_member_that_was_away_brings_nothing_of_before_back),
         TEST(a_restore_that_a_start_interrupts_goes_on_where_it_was),

@@ -7,8 +7,9 @@
 #include "node/io/mergeable/mergers_internal.h"
 #include "runtime/base/check.h"
 
-#define MEMBERS_FORMAT 1u
-#define CLOSE_MS_MAX   60000u
+#define MEMBERS_FORMAT            1u
+#define MEMBERS_FORMAT_GENERATION 2u
+#define CLOSE_MS_MAX              60000u
 
 /* ---- the shell's own record ---- */
 
@@ -29,19 +30,22 @@ static uint32_t read_ids(struct reader *reader, uint64_t *ids, uint32_t count_ma
     return reader->bad ? 0 : count;
 }
 
-/* u8 format, u64 boot, u64 config, members, new members, departing: u8 count, u64 each. */
+/* u8 format, u64 boot, u64 config, members, new members, departing: u8 count, u64 each. Where a
+ * restore was, format 2 and at the end u64 generation; no members then: there is no replica. */
 void mergers_disk_members(struct mergers *mergers, uint32_t shard)
 {
     const struct merger *merger = &mergers->shards[shard];
     const struct membership *m = &merger->members.membership;
     struct buf bytes = { 0 };
 
-    buf_put_u8(&bytes, MEMBERS_FORMAT);
+    buf_put_u8(&bytes, merger->generation == 0 ? MEMBERS_FORMAT : MEMBERS_FORMAT_GENERATION);
     buf_put_u64(&bytes, merger->boot);
     buf_put_u64(&bytes, m->config);
     put_ids(&bytes, m->members, m->count);
     put_ids(&bytes, m->new_members, m->new_count);
     put_ids(&bytes, merger->members.departing, merger->members.departing_count);
+    if (merger->generation != 0)
+        buf_put_u64(&bytes, merger->generation);
     merge_batch_members(mergers_disk_batch(mergers, shard), shard, buf_slice(&bytes));
     buf_deinit(&bytes);
 }
@@ -53,6 +57,7 @@ struct loading {
     struct merger *merger;
     uint32_t shard;
     bool begun, unusable;
+    bool generation_alone; /* There was no replica. */
 };
 
 static void on_members(void *user, struct slice bytes)
@@ -67,9 +72,14 @@ static void on_members(void *user, struct slice bytes)
     members->membership.count = read_ids(&reader, members->membership.members, MEMBERS_MAX);
     members->membership.new_count = read_ids(&reader, members->membership.new_members, MEMBERS_MAX);
     members->departing_count = read_ids(&reader, members->departing, MERGE_DEPARTING_MAX);
-    if (format == MEMBERS_FORMAT && reader_finish(&reader) == ERR_OK)
+    if (format == MEMBERS_FORMAT_GENERATION)
+        loading->merger->generation = read_u64(&reader);
+    loading->generation_alone = members->membership.count == 0;
+    if ((format == MEMBERS_FORMAT || format == MEMBERS_FORMAT_GENERATION) &&
+        reader_finish(&reader) == ERR_OK)
         return;
     *members = (struct merge_members){ 0 };
+    loading->generation_alone = false;
     loading->unusable = true;
 }
 
@@ -150,7 +160,10 @@ static err load(struct mergers *mergers, uint32_t shard)
                                                 .user = &loading });
     if (e != ERR_OK)
         return e;
-    (void)begin(&loading);
+    if (!loading.generation_alone)
+        (void)begin(&loading);
+    merger->generation_durable = merger->generation;
+    merger->generation_known = !loading.unusable;
     follow_boot(mergers, merger->boot);
     merger->whole = !loading.unusable;
     if (loading.unusable)
@@ -254,6 +267,7 @@ static void on_done(uv_work_t *work, int status)
         const struct disk_part *part = &job->parts[i];
         struct merger *merger = &mergers->shards[part->shard];
 
+        merger->generation_durable = part->generation;
         if (merger->replica == NULL || !merger->started || merger->life != part->life)
             continue;
         merge_durable(merger->replica, part->position);
@@ -283,9 +297,11 @@ void mergers_disk_run(void *user)
         if (!mergers->in_next[i])
             continue;
         mergers->in_next[i] = false;
-        job->parts[job->count++] = (struct disk_part){ .shard = i,
-                                                       .life = mergers->shards[i].life,
-                                                       .position = mergers->shards[i].taken };
+        job->parts[job->count++] =
+            (struct disk_part){ .shard = i,
+                                .life = mergers->shards[i].life,
+                                .position = mergers->shards[i].taken,
+                                .generation = mergers->shards[i].generation };
     }
     job->open = true;
     CHECK(uv_queue_work(loop_uv(mergers->options.loop), &job->work, on_work, on_done) == 0);

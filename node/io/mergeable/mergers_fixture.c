@@ -77,7 +77,7 @@ static bool on_restored(void *user, uint32_t shard, struct mergers_restored *ret
 {
     (void)shard;
     *ret_restored = ((struct member *)user)->restored;
-    return true;
+    return ret_restored->generation != 0;
 }
 
 static void on_answer(void *user, uint64_t call, const struct shard_reply *reply, struct slice body)

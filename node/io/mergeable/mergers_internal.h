@@ -44,7 +44,10 @@ struct merger {
     bool whole;                    /* What was read of the disk is all that it ever acknowledged. */
     bool known;                    /* `record` is there. */
     uint64_t generation;           /* 0: the first. */
+    uint64_t generation_durable;   /* As the disk has it. */
+    bool generation_known;         /* The log or the disk has told of one. */
     bool restoring;                /* No call is served. */
+    bool spoiled;                  /* It had documents when a restore came. */
     /* A member has a generation that this one has not read of: what is written here would go. Until
      * then, unless it says so again. */
     uint64_t doubted_until_ms;
@@ -83,14 +86,15 @@ struct merger {
     struct merge_key *swept_dead;
     uint64_t mourned, mourning;
     struct online online;
-    /* Of those whom it takes long to count: how many were shown, and when. */
+    /* How many were shown, and when. */
     uint64_t online_count, online_counted_ms;
 };
 
 struct disk_part {
     uint32_t shard;
     uint32_t life;     /* Of the replica: another one since then has another log. */
-    uint64_t position; /* Of its log, durable with the batch. */
+    uint64_t position; /* Of its log, durable with the batch; so is: */
+    uint64_t generation;
 };
 
 /* One batch on its way to the disk. */
@@ -136,13 +140,20 @@ struct mergers {
     uint64_t gather_last;
     struct gather_absent absent[GATHER_ABSENT_MAX];
     struct loop_timer gather_timer;
+    uint32_t online_next; /* The shard that is counted next. */
     bool stopping;
 };
+
+static inline bool mergers_is_member(const struct mergers *mergers, uint32_t shard)
+{
+    const struct merger *merger = &mergers->shards[shard];
+
+    return merger->known && membership_has(&merger->record.membership, mergers->options.self);
+}
 
 /* mergers_shards.c */
 /* Takes away what a call of the core has put out, and carries it out. */
 void mergers_drain(struct mergers *mergers, uint32_t shard);
-bool mergers_is_member(const struct mergers *mergers, uint32_t shard);
 /* The replica, made if it was not needed before. NULL: this node is no member, or the shard's
  * record is not known. */
 struct merge_replica *mergers_need(struct mergers *mergers, uint32_t shard);
@@ -154,6 +165,8 @@ void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t gener
 uint64_t mergers_generation_of(const struct merger *merger);
 /* Begins the generation that the shard's log names. */
 void mergers_generation_follow(struct mergers *mergers, uint32_t shard);
+/* The generation that it has will outlive its process. */
+bool mergers_generation_begun(const struct merger *merger);
 /* A member's message is of that generation. */
 void mergers_generation_heard(struct mergers *mergers, uint32_t shard, uint64_t generation);
 /* Why no call is served; NULL: calls are. */
@@ -204,8 +217,9 @@ void mergers_sweep(struct mergers *mergers, uint32_t shard, bool looks);
 void mergers_look(struct merger *merger, uint64_t now_ms);
 
 /* mergers_online.c */
-/* Counts those of a shard that has many; at times. */
-void mergers_online_look(struct mergers *mergers, uint32_t shard);
+void mergers_online_count(struct mergers *mergers, uint32_t shard);
+/* Counts shards again, a bounded number of players. */
+void mergers_online_tick(struct mergers *mergers);
 
 /* mergers_erasures.c */
 /* Whose documents a request is about, in the arena; empty: it does not say. */

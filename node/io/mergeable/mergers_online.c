@@ -6,8 +6,11 @@
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
-/* A shard with more players is not counted when it is asked for, but every LOOK_MS. */
-#define COUNTED_AT_ONCE_MAX 4096u
+/* Players that a list counts itself; of further shards it tells what a tick counted. */
+#define COUNTED_AT_ONCE_MAX 8192u
+/* Shards are counted again until one tick has looked at so many, each after COUNT_MS at best. */
+#define COUNTED_A_TICK_MAX 32768u
+#define COUNT_MS           2000u
 
 typedef Holdfast__Internal__V1__ListNodeOnlineRequest list_request;
 typedef Holdfast__Internal__V1__ListNodeOnlineResponse list_response;
@@ -27,24 +30,39 @@ static struct online_filter filter_of(struct mergers *mergers)
                                    .user = mergers };
 }
 
-void mergers_online_look(struct mergers *mergers, uint32_t shard)
+void mergers_online_count(struct mergers *mergers, uint32_t shard)
 {
     struct merger *merger = &mergers->shards[shard];
     const struct online_filter filter = filter_of(mergers);
 
-    if (merger->online.count <= COUNTED_AT_ONCE_MAX)
-        return;
     merger->online_count = online_count(&merger->online, &filter);
     merger->online_counted_ms = filter.now_ms;
 }
 
-static void count(struct mergers *mergers, uint32_t shard, list_response *response)
+void mergers_online_tick(struct mergers *mergers)
+{
+    uint64_t looks = 0, now_ms = loop_wall_ms();
+
+    for (uint32_t i = 0; i < mergers->options.shard_count && looks < COUNTED_A_TICK_MAX; i++) {
+        const struct merger *merger = &mergers->shards[mergers->online_next];
+
+        if (merger->started && now_ms - merger->online_counted_ms >= COUNT_MS) {
+            looks += merger->online.count;
+            mergers_online_count(mergers, mergers->online_next);
+        }
+        mergers->online_next = (mergers->online_next + 1) % mergers->options.shard_count;
+    }
+}
+
+/* `left`: of the players that may be counted at once. */
+static void count(struct mergers *mergers, uint32_t shard, list_response *response, uint32_t *left)
 {
     const struct merger *merger = &mergers->shards[shard];
     const struct online_filter filter = filter_of(mergers);
-    bool at_once = merger->online.count <= COUNTED_AT_ONCE_MAX || merger->online_counted_ms == 0;
+    bool at_once = merger->online.count <= *left;
     int64_t counted_ms = (int64_t)(at_once ? filter.now_ms : merger->online_counted_ms);
 
+    *left -= at_once ? merger->online.count : 0;
     response->count += at_once ? online_count(&merger->online, &filter) : merger->online_count;
     if (response->counted_ms == 0 || response->counted_ms > counted_ms)
         response->counted_ms = counted_ms;
@@ -83,7 +101,7 @@ static uint32_t make_parts(struct mergers *mergers, const list_request *request,
                            struct online_part *parts, list_response *response)
 {
     struct merge_replica *replica = NULL;
-    uint32_t made = 0;
+    uint32_t made = 0, left = COUNTED_AT_ONCE_MAX;
 
     response->missing =
         arena_alloc(&mergers->arena, (request->n_shards + 1) * sizeof *response->missing);
@@ -95,7 +113,7 @@ static uint32_t make_parts(struct mergers *mergers, const list_request *request,
             continue;
         }
         if (request->count)
-            count(mergers, shard, response);
+            count(mergers, shard, response, &left);
         if (replica != NULL)
             parts[made++] = (struct online_part){ .online = &mergers->shards[shard].online,
                                                   .replica = replica };

@@ -25,6 +25,12 @@
 #include "runtime/base/test_directory.h"
 #include "runtime/cluster/placement.h"
 
+static bool never(void *user)
+{
+    (void)user;
+    return false;
+}
+
 static void the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner(void **state)
 {
     struct world *w = *state;
@@ -109,6 +115,73 @@ static void a_member_lists_its_shards_and_says_which_it_does_not_have(void **sta
     buf_deinit(&out);
 }
 
+static void set_many(struct world *w, unsigned from, unsigned count)
+{
+    Holdfast__V1__BatchSetPresenceRequest batch = HOLDFAST__V1__BATCH_SET_PRESENCE_REQUEST__INIT;
+    Holdfast__V1__SetPresenceRequest requests[20], *list[20];
+    char names[20][16];
+
+    batch.n_requests = count;
+    batch.requests = list;
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(names[i], sizeof names[i], "p%u", from + i);
+        holdfast__v1__set_presence_request__init(&requests[i]);
+        requests[i].player_id = names[i];
+        requests[i].op_id = text_lend("key:set");
+        requests[i].connection = text_lend("game");
+        requests[i].ttl_ms = 3600000;
+        list[i] = &requests[i];
+    }
+    assert_int_equal(world_call(w, 0, METHOD_BATCH_SET_PRESENCE, &batch.base), REPLY_OK);
+}
+
+/* However many shards a list asks for, it counts a bounded number of players itself. */
+static void a_list_counts_a_bounded_number_of_players(void **state)
+{
+    struct world *w = *state;
+    Holdfast__Internal__V1__ListNodeOnlineRequest request =
+        HOLDFAST__INTERNAL__V1__LIST_NODE_ONLINE_REQUEST__INIT;
+    const struct rep_record alone = {
+        .generation = 1,
+        .epoch = 1,
+        .owner = 1,
+        .membership = { .config = 1, .count = 1, .members = { 1 } },
+    };
+    uint32_t shards[] = { 0, 1, 2, 3 };
+    uint8_t bytes[64];
+
+    for (uint32_t shard = 0; shard < 4; shard++) {
+        if (shard != SHARD)
+            mergers_record(w->members[0].mergers, shard, &alone);
+    }
+    for (unsigned i = 0; i < 600; i++)
+        set_many(w, 20 * i, 20);
+    request.n_shards = 4;
+    request.shards = shards;
+    request.limit = 1;
+    request.count = true;
+    struct slice asked = { bytes, holdfast__internal__v1__list_node_online_request__pack(&request,
+                                                                                         bytes) };
+    uint64_t end_ms = loop_now_ms(w->loop) + PATIENCE_MS, count = 0;
+
+    for (bool first = true; count < 12000; first = false) {
+        struct buf out = { 0 };
+
+        assert_true(loop_now_ms(w->loop) < end_ms);
+        if (!first)
+            (void)loop_run_until(w->loop, never, w, 50);
+        assert_true(mergers_list_online(w->members[0].mergers, asked, &out));
+        Holdfast__Internal__V1__ListNodeOnlineResponse *response =
+            holdfast__internal__v1__list_node_online_response__unpack(NULL, out.size, out.data);
+
+        count = response->count;
+        assert_true(!first || count < 12000 || response->counted_ms < response->now_ms);
+        holdfast__internal__v1__list_node_online_response__free_unpacked(response, NULL);
+        buf_deinit(&out);
+    }
+    assert_int_equal(count, 12000);
+}
+
 static void an_erased_player_is_not_told_until_an_undo(void **state)
 {
     struct world *w = *state;
@@ -166,6 +239,7 @@ int main(void)
         TEST(the_players_of_a_server_that_ended_are_gone_at_once_and_swept_by_the_owner),
         TEST(each_element_of_a_batch_is_carried_out_by_itself),
         TEST(a_member_lists_its_shards_and_says_which_it_does_not_have),
+        TEST(a_list_counts_a_bounded_number_of_players),
         TEST(an_erased_player_is_not_told_until_an_undo),
         TEST(a_user_is_told_with_the_write_and_alike_by_each_member),
     };

@@ -93,13 +93,6 @@ void mergers_drain(struct mergers *mergers, uint32_t shard)
 
 /* ---- replicas ---- */
 
-bool mergers_is_member(const struct mergers *mergers, uint32_t shard)
-{
-    const struct merger *merger = &mergers->shards[shard];
-
-    return merger->known && membership_has(&merger->record.membership, mergers->options.self);
-}
-
 static bool is_in(const uint64_t *ids, uint32_t count, uint64_t id)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -197,6 +190,7 @@ static void start(struct mergers *mergers, uint32_t shard)
     CHECK(merge_start(merger->replica, &merger->members, merger->whole) == ERR_OK);
     merger->started = true;
     online_begin(&merger->online, &merger->replica->store);
+    mergers_online_count(mergers, shard);
     if (!loop_timer_is_running(&mergers->timer))
         loop_timer_start_repeating(&mergers->timer, TICK_MS);
     log_event(mergers->options.log, LOG_INFO, "documents.begun", LOG_N("shard", shard),
@@ -225,6 +219,8 @@ static void end(struct mergers *mergers, uint32_t shard)
     struct merger *merger = &mergers->shards[shard];
     struct merger kept = { .known = merger->known,
                            .generation = merger->generation,
+                           .generation_durable = merger->generation_durable,
+                           .generation_known = merger->generation_known,
                            .restoring = merger->restoring,
                            .record = merger->record,
                            .life = merger->life,
@@ -257,6 +253,8 @@ void mergers_begin_again(struct mergers *mergers, uint32_t shard, uint64_t gener
     merger->doubted_until_ms = 0;
     if (started && mergers_is_member(mergers, shard))
         start(mergers, shard);
+    else if (mergers_is_member(mergers, shard))
+        mergers_disk_members(mergers, shard);
 }
 
 void mergers_record(struct mergers *mergers, uint32_t shard, const struct rep_record *record)
@@ -417,12 +415,13 @@ static void tick(struct mergers *mergers, uint32_t shard, uint64_t now_ms)
     if (!looks)
         return;
     mergers_look(merger, now_ms);
-    mergers_online_look(mergers, shard);
     give_departing_up(mergers, shard, now_ms);
     if (!mergers_is_member(mergers, shard) && merge_may_delete(merger->replica)) {
         log_event(mergers->options.log, LOG_INFO, "documents.departed", LOG_N("shard", shard));
         mergers_disk_drop(mergers, shard);
         end(mergers, shard);
+        merger->generation = merger->generation_durable = 0;
+        merger->generation_known = false;
     }
 }
 
@@ -439,6 +438,7 @@ static void on_tick(void *user)
         if (mergers->shards[i].started)
             tick(mergers, i, now_ms);
     }
+    mergers_online_tick(mergers);
 }
 
 /* ---- the whole ---- */

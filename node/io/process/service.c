@@ -338,6 +338,23 @@ static void call_cancel_at(struct service *service, const struct open_call *open
         mergers_cancel(service->mergers, open->shard, open->id);
 }
 
+/* True: answered. */
+static bool refuse_restore(struct service *service, struct open_call *open, uint32_t shard)
+{
+    bool restores = open->method == METHOD_BEGIN_RESTORE || open->method == METHOD_FINISH_RESTORE;
+    struct call_reply reply = open->reply;
+    const char *bars =
+        restores && service->mergers != NULL ? mergers_bars_restore(service->mergers, shard) : NULL;
+
+    if (bars == NULL)
+        return false;
+    open_end(service, open);
+    refuse_call(service, &reply, WIRE_REFUSED,
+                &(struct refusal){ .code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_VERSION_CONFLICT,
+                                   .message = bars });
+    return true;
+}
+
 /* To its shard; refused where that cannot be. */
 static void call_begin(struct service *service, struct open_call *open,
                        const struct bulk_call *call, struct slice request)
@@ -355,6 +372,8 @@ static void call_begin(struct service *service, struct open_call *open,
         .number = reply.request_id,
     };
 
+    if (refuse_restore(service, open, call->shard))
+        return;
     memcpy(asked.trace, reply.trace, sizeof asked.trace);
     err e = is_of_documents(call->method) ? documents_call(service, call, request)
                                           : workers_call(service->workers, &asked);

@@ -29,6 +29,7 @@ struct fixture {
     struct fake_cluster *fake;
     struct caller *caller;
     struct told told;
+    uint32_t calls_wanted;
 };
 
 static void done(struct caller_call *call, const struct caller_result *result)
@@ -101,6 +102,13 @@ static bool was_told(void *user)
     return ((struct fixture *)user)->told.count > 0;
 }
 
+static bool calls_came(void *user)
+{
+    struct fixture *f = user;
+
+    return f->fake->call_count >= f->calls_wanted;
+}
+
 static bool second_call_came(void *user)
 {
     return ((struct fixture *)user)->fake->call_count >= 2;
@@ -158,6 +166,43 @@ static void a_member_of_an_earlier_version_is_passed_over(void **state)
     assert_int_equal(f->fake->calls[1].node, 2);
     fake_cluster_answer(f->fake, 1, WIRE_OK, SLICE_LITERAL("written"));
     assert_false(f->told.failed);
+}
+
+/* Each has said so: another round would not help. */
+static void what_no_member_knows_is_told_so(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+    uint8_t bytes[64];
+
+    refusal.code = CODE(UNIMPLEMENTED);
+    f->told.free_too = start_method(f, METHOD_PUT_DOCUMENT, 2, 10000);
+    for (uint32_t i = 0; i < CLUSTER_MEMBERS_MAX; i++) {
+        f->calls_wanted = i + 1;
+        assert_true(loop_run_until(f->loop, calls_came, f, 5000));
+        fake_cluster_answer(
+            f->fake, i, WIRE_REFUSED,
+            (struct slice){ bytes, holdfast__internal__v1__refusal__pack(&refusal, bytes) });
+    }
+    assert_int_equal(f->told.count, 1);
+    assert_int_equal(f->told.code, CODE(UNIMPLEMENTED));
+}
+
+/* The asked one answers: cancelled, the call could have been carried out, and once more elsewhere.
+ */
+static void a_new_owner_leaves_a_member_s_call_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    fake_cluster_set_owner(f->fake, 1, 2, 1);
+    f->told.free_too = start_method(f, METHOD_PUT_DOCUMENT, 1, 10000);
+    assert_int_equal(f->fake->calls[0].node, 2);
+    fake_cluster_set_owner(f->fake, 1, 3, 2);
+    caller_shard_changed(f->caller, 1);
+    assert_int_equal(f->fake->call_count, 1);
+    assert_false(f->fake->calls[0].cancelled);
+    fake_cluster_answer(f->fake, 0, WIRE_OK, SLICE_LITERAL("written"));
+    assert_string_equal(f->told.body, "written");
 }
 
 static void what_no_member_can_be_asked_for_ends_without_a_call(void **state)
@@ -339,6 +384,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_call_goes_to_the_owner_and_its_answer_is_told_once),
         TEST(what_any_member_takes_is_sent_to_the_next_that_is_reached),
+        TEST(what_no_member_knows_is_told_so),
+        TEST(a_new_owner_leaves_a_member_s_call_alone),
         TEST(a_member_of_an_earlier_version_is_passed_over),
         TEST(what_no_member_can_be_asked_for_ends_without_a_call),
         TEST(a_hint_is_followed_without_waiting),
