@@ -5,7 +5,8 @@
 #include "runtime/base/check.h"
 
 #define FIRST_START_WAIT_MS 5000u
-#define RESTORED_EPOCHS     500000u /* No shard changes its owner so often while a replica is away. */
+/* No shard changes its owner so often while a replica is away. */
+#define RESTORED_EPOCHS 500000u
 
 static void peers_add(struct rep *rep, const uint64_t *replicas, uint32_t count)
 {
