@@ -126,6 +126,18 @@ static void refuse(struct coord_out *out, uint64_t call, Holdfast__V1__ErrorCode
     coord_refusal_put(out, call, &refusal);
 }
 
+static void refuse_limit(struct coord_out *out, uint64_t call, uint32_t limit)
+{
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+
+    refusal.code = CODE(INVALID_ARGUMENT);
+    refusal.field = text_lend("limit");
+    refusal.limit = text_lend("1 to 200");
+    refusal.value = arena_printf(&out->arena, "%u", limit);
+    refusal.message = text_lend("that is no size of a page");
+    coord_refusal_put(out, call, &refusal);
+}
+
 static void answer(struct search *search, uint64_t call, struct coord_out *out)
 {
     const find_request *request = search->request;
@@ -155,7 +167,7 @@ void definition_search(struct coord *coord, const struct coord_event *event, str
     if (request != NULL && request->kind[0] != 0)
         search.kind = definition_kind_find(request->kind, &near_miss);
     if (request == NULL || request->limit < 1 || request->limit > LIMIT_MAX)
-        refuse(out, event->call, CODE(INVALID_ARGUMENT), "limit", "1 to 200");
+        refuse_limit(out, event->call, request != NULL ? request->limit : 0);
     else if (request->kind[0] != 0 && search.kind == 0)
         refuse(
             out, event->call, CODE(INVALID_ARGUMENT), "kind",

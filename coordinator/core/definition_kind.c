@@ -94,11 +94,19 @@ static bool is_name(const char *name, size_t most)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == size;
 }
 
-static bool check_currency(Holdfast__V1__CurrencyBody *currency, const char *name,
-                           struct definition_fault *ret_fault)
+static bool check_name(const definition_body *body, const char *name,
+                       struct definition_fault *ret_fault)
 {
-    if (!is_name(name, CURRENCY_NAME))
-        return fault_text(ret_fault, "name", "1 to 32 of [a-z0-9_]", name);
+    bool currency = body->kind_case == HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
+
+    if (is_name(name, currency ? CURRENCY_NAME : DEFINITION_NAME_MAX))
+        return true;
+    return fault_text(ret_fault, "name", currency ? "1 to 32 of [a-z0-9_]" : "1 to 64 of [a-z0-9_]",
+                      name);
+}
+
+static bool check_currency(Holdfast__V1__CurrencyBody *currency, struct definition_fault *ret_fault)
+{
     if (currency->max_balance == 0)
         currency->max_balance = AMOUNT_MAX;
     if (currency->max_balance < 1 || currency->max_balance > AMOUNT_MAX)
@@ -274,11 +282,11 @@ static bool check_settings(const Holdfast__V1__SettingsBody *settings,
 bool definition_body_check(definition_body *body, const char *name,
                            struct definition_fault *ret_fault)
 {
-    if (!is_name(name, DEFINITION_NAME_MAX))
-        return fault_text(ret_fault, "name", "1 to 64 of [a-z0-9_]", name);
+    if (!check_name(body, name, ret_fault))
+        return false;
     switch (body->kind_case) {
     case HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY:
-        return check_currency(body->currency, name, ret_fault);
+        return check_currency(body->currency, ret_fault);
     case HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION:
         return check_collection(body->collection, ret_fault);
     case HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER:

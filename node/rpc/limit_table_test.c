@@ -1,263 +1,35 @@
-/* Both sides of limits that a request meets, as one table: at an end of what is allowed a request
- * is not refused for it, and one beyond it is, with field, limit and value. */
+/* Both sides of limits that a request meets: at an end of what is allowed a request is not refused
+ * for it, and one beyond it is, with field, limit and value; and what a player or a shard has room
+ * for. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "idl/limit.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/consumer/consumer.h"
 #include "node/rpc/fixture_edges.h"
-#include "node/rpc/fixture_metadata.h"
-#include "node/rpc/fixture_shards.h"
+#include "node/rpc/fixture_limits.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
-
-enum shape {
-    TEXT,   /* So many letters. */
-    OBJECT, /* A JSON object of so many bytes. */
-    NUMBER,
-    COUNT, /* So many entries of a list. */
-};
-
-struct row {
-    const char *name; /* In idl/limit.h; "": only this method has it. */
-    uint32_t method;
-    const char *path; /* What is set in the request: a field, or one of a list's first entry. */
-    enum shape shape;
-    uint64_t smallest, largest;
-    const char *field, *limit; /* What the error says; [*] is any entry. */
-};
-
-#define CLEAN "bytes of UTF-8 without control characters"
-
-/* clang-format off */
-static const struct row rows[] = {
-    { "amount", METHOD_GRANT, "currencies[0].amount", NUMBER, 1, LIMIT_AMOUNT,
-      "currencies[\"gold\"].amount", "1 to 9007199254740991" },
-    { "amount", METHOD_SPEND, "currencies[0].amount", NUMBER, 1, LIMIT_AMOUNT,
-      "currencies[\"gold\"].amount", "1 to 9007199254740991" },
-    { "currencies", METHOD_GRANT, "currencies", COUNT, 0, LIMIT_CURRENCIES, "currencies", "at most 16" },
-    { "currencies", METHOD_SPEND, "currencies", COUNT, 0, LIMIT_CURRENCIES, "currencies", "at most 16" },
-    { "items", METHOD_GRANT, "items", COUNT, 0, LIMIT_ITEMS, "items", "at most 64" },
-    { "item_kind_bytes", METHOD_GRANT, "items[0].kind", TEXT, 1, LIMIT_ITEM_KIND_BYTES,
-      "items[0].kind", "1 to 64 " CLEAN },
-    { "item_attributes_bytes", METHOD_GRANT, "items[0].attributes", OBJECT, 0,
-      LIMIT_ITEM_ATTRIBUTES_BYTES, "items[0].attributes", "a JSON object of at most 1024 bytes" },
-    { "player_id_bytes", METHOD_SEND_MAIL, "to_player_id", TEXT, 1, LIMIT_PLAYER_ID_BYTES,
-      "to_player_id", "1 to 100 " CLEAN },
-    { "mail_text_bytes", METHOD_SEND_MAIL, "text", TEXT, 0, LIMIT_MAIL_TEXT_BYTES, "text",
-      "at most 1024 " CLEAN },
-    { "mail_expiry_ms", METHOD_SEND_MAIL, "expires_in_ms", NUMBER, 1000, LIMIT_MAIL_EXPIRY_MS,
-      "expires_in_ms", "1000 to 31536000000, or 0" },
-    { "reason_bytes", METHOD_TRANSFER_CURRENCIES, "reason", TEXT, 0, LIMIT_REASON_BYTES, "reason",
-      "at most 64 " CLEAN },
-    { "metadata_title_bytes", METHOD_PUT_TARGET_METADATA, "title", TEXT, 0,
-      LIMIT_METADATA_TITLE_BYTES, "title", "at most 256 " CLEAN },
-    { "metadata_attributes_bytes", METHOD_PUT_TARGET_METADATA, "attributes", OBJECT, 0,
-      LIMIT_METADATA_MORE_BYTES, "attributes", "a JSON object of at most 1024 bytes" },
-    { "reason_bytes", METHOD_GRANT, "reason", TEXT, 0, LIMIT_REASON_BYTES, "reason", "at most 64 " CLEAN },
-    { "reason_bytes", METHOD_SPEND, "reason", TEXT, 0, LIMIT_REASON_BYTES, "reason", "at most 64 " CLEAN },
-    { "reason_bytes", METHOD_RESERVE_CURRENCIES, "reason", TEXT, 0, LIMIT_REASON_BYTES, "reason",
-      "at most 64 " CLEAN },
-    { "reservation_ms", METHOD_RESERVE_CURRENCIES, "expires_in_ms", NUMBER, 1000,
-      LIMIT_RESERVATION_MS, "expires_in_ms", "1000 to 2592000000" },
-    { "mails_claimed", METHOD_CLAIM_MAIL, "mail_ids", COUNT, 1, LIMIT_MAILS_CLAIMED, "mail_ids", "1 to 16" },
-    { "session_grace_ms", METHOD_START_SESSION, "grace_ms", NUMBER, 0, LIMIT_SESSION_GRACE_MS,
-      "grace_ms", "0 to 60000" },
-    { "sessions_renewed", METHOD_RENEW_TOKENS, "tokens", COUNT, 0, LIMIT_SESSIONS_RENEWED, "tokens",
-      "at most 1000" },
-    { "section_edits", METHOD_UPDATE_PROFILE, "edits", COUNT, 0, LIMIT_SECTION_EDITS, "edits",
-      "at most 32 edits" },
-    { "section_name_bytes", METHOD_UPDATE_PROFILE, "edits[0].name", TEXT, 1,
-      LIMIT_SECTION_NAME_BYTES, "edits[*].name", "1 to 64 of [a-z0-9_]" },
-    { "section_bytes", METHOD_UPDATE_PROFILE, "edits[0].replace", OBJECT, 0, LIMIT_SECTION_BYTES,
-      "edits[*].replace", "at most 262144 bytes" },
-    { "transaction_players", METHOD_EXECUTE_TRANSACTION, "others", COUNT, 0,
-      LIMIT_TRANSACTION_PLAYERS - 1, "others", "at most 7, with the home player 8" },
-    { "transaction_checks", METHOD_EXECUTE_TRANSACTION, "checks", COUNT, 0,
-      LIMIT_TRANSACTION_CHECKS, "checks", "at most 32" },
-    { "transaction_changes", METHOD_EXECUTE_TRANSACTION, "changes", COUNT, 1,
-      LIMIT_TRANSACTION_CHANGES, "changes", "1 to 32" },
-    { "", METHOD_LIST_ENTRIES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "", METHOD_LIST_ITEMS, "page_size", NUMBER, 0, 500, "page_size", "1 to 500, or 0" },
-    { "", METHOD_LIST_FAVORITES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "", METHOD_LIST_BY_TARGET, "page_size", NUMBER, 0, 1000, "page_size", "1 to 1000, or 0" },
-    { "", METHOD_LIST_PLAYERS, "page_size", NUMBER, 0, 1000, "page_size", "1 to 1000, or 0" },
-    { "", METHOD_LIST_QUARANTINED, "page_size", NUMBER, 0, 1024, "page_size", "1 to 1024, or 0" },
-    { "", METHOD_LIST_CONSUMERS, "page_size", NUMBER, 0, 100, "page_size", "1 to 100, or 0" },
-    { "", METHOD_LIST_FLAGGED_EDGES, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "", METHOD_CHECK_PLAYER, "page_size", NUMBER, 0, 64, "page_size", "1 to 64, or 0" },
-    { "", METHOD_LIST_PLAYER_COUNTERS, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "reason_bytes", METHOD_CONTAIN_PLAYER, "reason", TEXT, 1, LIMIT_REASON_BYTES, "reason",
-      "1 to 64 " CLEAN },
-    { "", METHOD_LIST_MAIL, "page_size", NUMBER, 0, 100, "page_size", "1 to 100, or 0" },
-    { "", METHOD_LIST_RESERVATIONS, "page_size", NUMBER, 0, 64, "page_size", "1 to 64, or 0" },
-    { "items", METHOD_RELEASE_QUARANTINE, "made_items", COUNT, 0, LIMIT_ITEMS, "made_items",
-      "at most 64" },
-    { "currencies", METHOD_RELEASE_QUARANTINE, "made_amounts", COUNT, 0, LIMIT_CURRENCIES,
-      "made_amounts", "at most 16" },
-    { "", METHOD_EXPORT_PLAYER, "page_size", NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
-    { "", METHOD_GET_SHARD_TOP, "limit", NUMBER, 1, 1000, "limit", "1 to 1000" },
-    { "", METHOD_LIST_SHARD_EVENTS, "limit", NUMBER, 1, 1000, "limit", "1 to 1000" },
-};
-/* clang-format on */
-
-/* ---- a request ---- */
-
-static void *member(ProtobufCMessage *message, unsigned offset)
-{
-    return (char *)message + offset;
-}
-
-static void *list_make(struct fixture *f, const ProtobufCFieldDescriptor *field, size_t count)
-{
-    if (field->type == PROTOBUF_C_TYPE_MESSAGE)
-        return arena_messages(&f->arena, field->descriptor, count + 1);
-
-    char **texts = arena_alloc(&f->arena, (count + 1) * sizeof *texts);
-    for (size_t i = 0; i < count; i++)
-        texts[i] = arena_printf(&f->arena, "%032zx", i);
-    return texts;
-}
-
-static char *text_make(struct fixture *f, enum shape shape, size_t size)
-{
-    static const char head[] = "{\"a\":\"", tail[] = "\"}";
-    char *text = arena_alloc(&f->arena, size + 1);
-
-    memset(text, 'x', size);
-    text[size] = 0;
-    if (shape == OBJECT && size >= sizeof head + sizeof tail) {
-        memcpy(text, head, sizeof head - 1);
-        memcpy(text + size - (sizeof tail - 1), tail, sizeof tail - 1);
-    }
-    return text;
-}
-
-static void set(struct fixture *f, ProtobufCMessage *message, const char *path, enum shape shape,
-                uint64_t value)
-{
-    const char *rest = strstr(path, "[0].");
-    size_t size = rest != NULL ? (size_t)(rest - path) : strlen(path);
-    const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field_by_name(
-        message->descriptor, arena_printf(&f->arena, "%.*s", (int)size, path));
-
-    if (field == NULL)
-        fail_msg("%s has no field %s", message->descriptor->name, path);
-    void *place = member(message, field->offset);
-    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-        size_t *count = member(message, field->quantifier_offset);
-        if (rest == NULL || *count == 0) {
-            *count = rest != NULL ? 1 : (size_t)value;
-            *(void **)place = list_make(f, field, *count);
-        }
-        if (rest != NULL)
-            set(f, **(ProtobufCMessage ***)place, rest + 4, shape, value);
-    } else if (field->type == PROTOBUF_C_TYPE_STRING) {
-        if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0)
-            *(uint32_t *)member(message, field->quantifier_offset) = field->id;
-        *(char **)place = text_make(f, shape, (size_t)value);
-    } else if (field->type == PROTOBUF_C_TYPE_UINT32) {
-        *(uint32_t *)place = (uint32_t)value;
-    } else {
-        *(uint64_t *)place = value;
-    }
-}
-
-static void set_text(ProtobufCMessage *message, const char *name, const char *text)
-{
-    const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
-
-    if (field != NULL && field->type == PROTOBUF_C_TYPE_STRING)
-        *(char **)member(message, field->offset) = text_lend(text);
-}
-
-/* Makes the first entry of a list and names it, if the request has such a list. */
-static void set_first(struct fixture *f, ProtobufCMessage *request, const char *list,
-                      const char *name, const char *text)
-{
-    const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field_by_name(request->descriptor, list);
-
-    if (field == NULL)
-        return;
-    set(f, request, list, COUNT, 1);
-    ProtobufCMessage *first = **(ProtobufCMessage ***)member(request, field->offset);
-    set_text(first, name, text);
-    const ProtobufCFieldDescriptor *amount =
-        protobuf_c_message_descriptor_get_field_by_name(first->descriptor, "amount");
-    if (amount != NULL)
-        *(int64_t *)member(first, amount->offset) = 1;
-}
-
-/* What the field of a row needs beside it to be looked at. */
-static void fill(struct fixture *f, const struct row *row, ProtobufCMessage *request)
-{
-    char target[FIXTURE_TARGET_SIZE], ann[16];
-
-    fixture_target_name(f, 0, target);
-    fixture_name_on(0, "ann", ann);
-    set_text(request, "player_id", arena_printf(&f->arena, "%s", ann));
-    set_text(request, "to_player_id", "bob");
-    set_text(request, "target_id", arena_printf(&f->arena, "%s", target));
-    set_text(request, "op_id", fixture_op_id(f));
-    set_text(request, "authority",
-             row->method == METHOD_GRANT                ? "system:payments"
-             : row->method == METHOD_RELEASE_QUARANTINE ? "system:admin"
-                                                        : "unheld");
-    if (row->method == METHOD_RELEASE_QUARANTINE)
-        set_text(request, "reason", "looked at");
-    set_text(request, "incarnation", SERVER_A);
-    if (row->method == METHOD_RESERVE_CURRENCIES)
-        set(f, request, "expires_in_ms", NUMBER, 1000);
-    if (strcmp(row->path, "currencies") != 0)
-        set_first(f, request, "currencies", "currency", "gold");
-    if (strstr(row->path, "[0].") != NULL) {
-        set_first(f, request, "items", "kind", "sword");
-        set_first(f, request, "edits", "name", "main");
-    }
-}
-
-static bool is_field(const char *told, const char *field)
-{
-    const char *any = strstr(field, "[*]"), *end = strrchr(told, ']');
-
-    if (any == NULL || end == NULL)
-        return strcmp(told, field) == 0;
-    return strncmp(told, field, (size_t)(any - field) + 1) == 0 && strcmp(end, any + 2) == 0;
-}
-
-/* Says whether the request was refused for the row's limit. */
-static bool refused(struct fixture *f, const struct row *row, uint64_t value)
-{
-    const struct method_info *method = method_find(row->method);
-    ProtobufCMessage *request = arena_message(&f->arena, method->request);
-
-    fill(f, row, request);
-    set(f, request, row->path, row->shape, value);
-    (void)(method->writes ? fixture_mutate(f, row->method, request)
-                          : fixture_read(f, row->method, request));
-    return f->error != NULL && f->error->code == ERROR(INVALID_ARGUMENT) &&
-           is_field(f->error->field, row->field) && strcmp(f->error->limit, row->limit) == 0;
-}
+#include "runtime/cluster/placement.h"
 
 /* ---- tests ---- */
 
-static void must_be_refused(struct fixture *f, const struct row *row, uint64_t value)
+static void must_be_refused(struct fixture *f, const struct limit_row *row, uint64_t value)
 {
-    if (!refused(f, row, value))
+    if (!limit_is_refused(f, row, value))
         fail_msg("%s, %s %" PRIu64 ": not refused as it must; the answer is %s: %s, %s",
                  method_find(row->method)->name, row->path, value,
                  f->error != NULL ? f->error->field : "none",
                  f->error != NULL ? f->error->limit : "",
                  f->error != NULL ? f->error->message : "");
-    if (row->shape == NUMBER || row->shape == COUNT)
+    if (row->shape == LIMIT_NUMBER || row->shape == LIMIT_COUNT)
         assert_string_equal(f->error->value, arena_printf(&f->arena, "%" PRIu64, value));
 }
 
-static void must_pass(struct fixture *f, const struct row *row, uint64_t value)
+static void must_pass(struct fixture *f, const struct limit_row *row, uint64_t value)
 {
-    if (refused(f, row, value))
+    if (limit_is_refused(f, row, value))
         fail_msg("%s, %s %" PRIu64 ": refused within its limit", method_find(row->method)->name,
                  row->path, value);
 }
@@ -265,32 +37,110 @@ static void must_pass(struct fixture *f, const struct row *row, uint64_t value)
 static void a_request_is_refused_one_beyond_its_limits_and_not_at_them(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+    for (size_t i = 0; i < limit_row_count; i++) {
         static struct fixture_shards shards;
         struct fixture *f = &shards.shards[0];
         fixture_shards_init(&shards);
         fixture_define_favorites(f);
-        must_pass(f, &rows[i], rows[i].smallest);
-        must_pass(f, &rows[i], rows[i].largest);
-        must_be_refused(f, &rows[i], rows[i].largest + 1);
-        if (rows[i].smallest > 0)
-            must_be_refused(f, &rows[i], rows[i].smallest - 1);
+        must_pass(f, &limit_rows[i], limit_rows[i].smallest);
+        must_pass(f, &limit_rows[i], limit_rows[i].largest);
+        must_be_refused(f, &limit_rows[i], limit_rows[i].largest + 1);
+        if (limit_rows[i].smallest > 0)
+            must_be_refused(f, &limit_rows[i], limit_rows[i].smallest - 1);
         fixture_shards_deinit(&shards);
     }
 }
 
-/* Limits of idl/limit.h that no row of this table holds. */
-static const char *const without_row[] = {
-    "entity_bytes",        "op_id_bytes",        "op_id_ahead_ms", "token_bytes",
-    "currency_name_bytes", "sections",           "patch_steps",    "patch_path_bytes",
-    "document_depth",      "profile_bytes",      "reservations",   "consumer_name_bytes",
-    "consumers",           "metadata_url_bytes", "deadline_ms",    "request_bytes",
+/* ---- what fills ---- */
+
+/* What a player, or a shard, has room for: requests until it is full, and one more. */
+static const struct filling {
+    const char *name;
+    uint32_t method, count; /* Requests that fit. */
+    const char *limit;
+} fillings[] = {
+    { "reservations", METHOD_RESERVE_CURRENCIES, LIMIT_RESERVATIONS, "64" },
+    { "consumers", METHOD_CREATE_CONSUMER, LIMIT_CONSUMERS, "64" },
+    { "sections", METHOD_UPDATE_PROFILE, LIMIT_SECTIONS, "64" },
+    { "profile_bytes", METHOD_UPDATE_PROFILE, LIMIT_PROFILE_BYTES / LIMIT_SECTION_BYTES,
+      "3145728" },
+};
+
+/* The name of a consumer that lives on shard 0. */
+static char *consumer_name(struct fixture *f, uint32_t place)
+{
+    for (uint32_t i = 0;; i++) {
+        char *name = arena_printf(&f->arena, "%u.%u", place, i);
+        const char *entity = arena_printf(&f->arena, CONSUMER_ENTITY "%s", name);
+        if (shard_of_entity(slice_from_text(entity), FIXTURE_SHARDS) == 0)
+            return name;
+    }
+}
+
+/* Says whether request `place` is done; if not, it has to be refused for the filling's limit. */
+static bool fits(struct fixture *f, const struct filling *filling, uint32_t place)
+{
+    ProtobufCMessage *request = arena_message(&f->arena, method_find(filling->method)->request);
+    int64_t bytes = strcmp(filling->name, "profile_bytes") == 0 ? (int64_t)LIMIT_SECTION_BYTES : 20;
+
+    limit_fill(f, filling->method, "", request);
+    if (filling->method == METHOD_CREATE_CONSUMER)
+        limit_set_text(request, "consumer", consumer_name(f, place));
+    if (filling->method == METHOD_UPDATE_PROFILE) {
+        limit_set(&f->arena, request, "edits[0].replace", LIMIT_OBJECT, bytes);
+        Holdfast__V1__UpdateProfileRequest *update = (void *)request;
+        update->edits[0]->name = arena_printf(&f->arena, "s%u", place);
+    }
+    if (fixture_mutate(f, filling->method, request) != NULL)
+        return true;
+    assert_non_null(f->error);
+    if (f->error->code != ERROR(CAPACITY_FULL) || strcmp(f->error->limit, filling->limit) != 0)
+        fail_msg("%s: %u requests, and %s %s: %s", filling->name, place, f->error->field,
+                 f->error->limit, f->error->message);
+    return false;
+}
+
+static void what_is_full_takes_no_more(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(fillings); i++) {
+        static struct fixture_shards shards;
+        struct fixture *f = &shards.shards[0];
+        uint32_t place = 0;
+
+        fixture_shards_init(&shards);
+        ProtobufCMessage *grant = arena_message(&f->arena, method_find(METHOD_GRANT)->request);
+        limit_fill(f, METHOD_GRANT, "", grant);
+        limit_set(&f->arena, grant, "currencies[0].amount", LIMIT_NUMBER,
+                  (int64_t)fillings[i].count);
+        assert_non_null(fixture_mutate(f, METHOD_GRANT, grant));
+        while (place <= fillings[i].count && fits(f, &fillings[i], place))
+            place++;
+        if (place != fillings[i].count)
+            fail_msg("%s: %u requests fit, not %u", fillings[i].name, place, fillings[i].count);
+        fixture_shards_deinit(&shards);
+    }
+}
+
+/* ---- all of them ---- */
+
+/* Limits of idl/limit.h that no row here holds, and why. */
+static const struct without {
+    const char *name, *why;
+} without_row[] = {
+    { "token_bytes", "every token that can be read has fewer bytes: its form is told as wrong" },
+    { "deadline_ms", "a longer deadline is cut by the router, and nothing is refused" },
+    { "request_bytes", "a shard refuses what no entry of its log holds; this fixture has no log" },
 };
 
 static bool has_row(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        if (strcmp(rows[i].name, name) == 0)
+    for (size_t i = 0; i < limit_row_count; i++) {
+        if (strcmp(limit_rows[i].name, name) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(fillings); i++) {
+        if (strcmp(fillings[i].name, name) == 0)
             return true;
     }
     return false;
@@ -299,7 +149,7 @@ static bool has_row(const char *name)
 static bool is_without_row(const char *name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(without_row); i++) {
-        if (strcmp(without_row[i], name) == 0)
+        if (strcmp(without_row[i].name, name) == 0)
             return true;
     }
     return false;
@@ -326,8 +176,8 @@ static void each_list_of_a_shard_has_a_row_for_its_pages(void **state)
         bool found =
             method == NULL || handler_find(node_handlers(), id) == NULL ||
             protobuf_c_message_descriptor_get_field_by_name(method->request, "page_size") == NULL;
-        for (size_t i = 0; !found && i < ARRAY_SIZE(rows); i++)
-            found = rows[i].method == id && strcmp(rows[i].path, "page_size") == 0;
+        for (size_t i = 0; !found && i < limit_row_count; i++)
+            found = limit_rows[i].method == id && strcmp(limit_rows[i].path, "page_size") == 0;
         if (!found)
             fail_msg("%s needs a row for its page_size", method->name);
     }
@@ -337,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_refused_one_beyond_its_limits_and_not_at_them),
+        cmocka_unit_test(what_is_full_takes_no_more),
         cmocka_unit_test(each_list_of_a_shard_has_a_row_for_its_pages),
         cmocka_unit_test(each_public_limit_has_a_row_or_is_named_as_without),
     };

@@ -600,7 +600,7 @@ class Errors(ClusterTest):
             if method != "PutDefinition":
                 self.gives("NOT_FOUND", service + method, kills | more | {"opId": uuid7(), "name": "none"})
         self.gives("NOT_FOUND", service + "GetSettings", {"name": "none"})
-        for method in ("GetDefinition", "DiffDefinitions"):
+        for method in ("GetDefinition", "DiffDefinitions", "ListDefinitionVersions"):
             self.gives("NOT_FOUND", service + method, kills | {"name": "none"})
         currency = {"body": {"currency": {"maxBalance": 5}}}
         for number in range(64 - len(self.client.call("AdminService/GetCluster", {})["policy"]["currencies"])):

@@ -287,6 +287,37 @@ static void rotten_bytes_are_refused_or_sound(void **state)
     assert_true(refused > 100);
 }
 
+/* The second byte is the policy: NONE is that of an empty record alone. */
+static void a_cell_without_a_policy_is_refused(void **state)
+{
+    struct merge_record record = { .policy = MERGE_POLICY_SET }, again = { 0 };
+    struct buf bytes = { 0 };
+
+    (void)state;
+    merge_record_encode(&record, &bytes);
+    bytes.data[1] = MERGE_POLICY_NONE;
+    struct reader reader = reader_from(buf_slice(&bytes));
+    assert_int_equal(merge_record_decode(&reader, &again), ERR_OK);
+    merge_record_deinit(&again);
+    merge_record_add(&record,
+                     merge_cell_new(&(struct merge_cell_form){ .path = SLICE_LITERAL("a"),
+                                                               .value = SLICE_LITERAL("1"),
+                                                               .dot = { 3, 1 },
+                                                               .hlc = UINT64_C(1) << 16 }));
+    for (int policy = MERGE_POLICY_SET; policy >= MERGE_POLICY_NONE; policy -= MERGE_POLICY_SET) {
+        buf_clear(&bytes);
+        merge_record_encode(&record, &bytes);
+        bytes.data[1] = (uint8_t)policy;
+        reader = reader_from(buf_slice(&bytes));
+        assert_int_equal(merge_record_decode(&reader, &again),
+                         policy == MERGE_POLICY_NONE ? ERR_CORRUPT : ERR_OK);
+        if (policy != MERGE_POLICY_NONE)
+            merge_record_deinit(&again);
+    }
+    buf_deinit(&bytes);
+    merge_record_deinit(&record);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +326,7 @@ int main(void)
         cmocka_unit_test(rows_that_are_stripped_merge_like_full_ones),
         cmocka_unit_test(two_clients_of_one_server_are_siblings),
         cmocka_unit_test(a_gap_that_closes_raises_the_base),
+        cmocka_unit_test(a_cell_without_a_policy_is_refused),
         cmocka_unit_test(rotten_bytes_are_refused_or_sound),
     };
 

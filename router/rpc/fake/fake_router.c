@@ -52,6 +52,7 @@ static void fail_request(struct request *request, const Holdfast__V1__ErrorDetai
         fail_msg("idl/method_errors.h has no %d for %s", (int)detail->code, request->method->name);
     CHECK(strlen(detail->field) < sizeof f->field);
     memcpy(f->field, detail->field, strlen(detail->field) + 1);
+    snprintf(f->limit, sizeof f->limit, "%s", detail->limit);
     CHECK(strlen(detail->trace_id) < sizeof f->trace);
     memcpy(f->trace, detail->trace_id, strlen(detail->trace_id) + 1);
 }

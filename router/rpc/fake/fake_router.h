@@ -22,6 +22,7 @@ struct fixture {
     uint32_t finished;
     Holdfast__V1__ErrorCode code; /* Of the answer; UNSPECIFIED: success. */
     char field[64];
+    char limit[256];
     char trace[TRACE_TEXT_SIZE];
     char entity[64];
     char op_id[64];

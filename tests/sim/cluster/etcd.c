@@ -1,4 +1,5 @@
 /* etcd as the cluster sees it: linearizable keys with revisions, leases, watches that lag. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,9 +113,37 @@ void etcd_txn_end(struct sim *sim)
     sim->etcd.in_txn = false;
 }
 
+static void append_ids(const char *what, const uint64_t *ids, uint32_t count, struct buf *out)
+{
+    if (count > 0)
+        buf_printf(out, "%s", what);
+    for (uint32_t i = 0; i < count; i++)
+        buf_printf(out, " %" PRIu64, ids[i]);
+}
+
+/* Who holds a shard from now on is part of a run's story. */
+static void say_members(struct sim *sim, struct slice key, struct slice value)
+{
+    struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, key);
+    struct shard_record record;
+    struct buf members = { 0 };
+
+    if (parts.kind != CLUSTER_KEY_SHARD || shard_record_decode(value, &record, NULL) != ERR_OK)
+        return;
+    append_ids(" members", record.members, record.member_count, &members);
+    append_ids(" new", record.new_members, record.new_member_count, &members);
+    append_ids(" learner", &record.learner, record.learner != 0, &members);
+    sim_say(sim, "etcd     s%u epoch %" PRIu64 " owner %" PRIu64 " config %" PRIu64 "%.*s",
+            parts.shard, record.epoch, record.owner, record.config, (int)members.size,
+            (const char *)members.data);
+    buf_deinit(&members);
+}
+
 void etcd_put(struct sim *sim, struct slice key, struct slice value, int64_t lease)
 {
     struct etcd_kv *kv = find(sim, key);
+
+    say_members(sim, key, value);
 
     raise_revision(sim);
     if (kv == NULL)

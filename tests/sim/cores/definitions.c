@@ -17,6 +17,7 @@
 #define VERSIONS  24u
 #define SHARDS    8u
 #define KNOWN_MAX 64u
+#define DAY_MS    86400000u
 #define DEED(x)   HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_##x
 
 typedef Holdfast__Internal__V1__ChangeDefinitionRequest change_request;
@@ -48,7 +49,7 @@ struct known {
 struct book {
     struct rsim *sim;
     struct world *world;
-    struct life lives[LIVES];
+    struct life lives[LIVES + NAMES];
     uint32_t life_count;
     uint64_t call;
     bool answered;
@@ -498,6 +499,59 @@ static void shards_check(struct book *r)
             (unsigned long long)stats.definitions, standing_count);
 }
 
+/* ---- what is forgotten ---- */
+
+static bool is_kept(struct book *r, const struct life *life)
+{
+    return world_has(r->world, cluster_key_definition(WORLD_CLUSTER, life->number, life->count));
+}
+
+static void kept_check(struct book *r, uint32_t gone_kept)
+{
+    uint32_t over = 0, kept = 0;
+
+    for (uint32_t i = 0; i < r->life_count; i++) {
+        bool stays = is_kept(r, &r->lives[i]);
+        PROMISE(r->sim, stays || is_over(&r->lives[i]), "a definition that stands is forgotten");
+        over += is_over(&r->lives[i]);
+        kept += is_over(&r->lives[i]) && stays;
+    }
+    PROMISE(r->sim, kept == (over < gone_kept ? over : gone_kept),
+            "%u of %u deleted definitions are kept, and %u may be", kept, over, gone_kept);
+    r->sim->counts.definitions_forgotten += over - kept;
+}
+
+/* A day later the oldest deleted ones are forgotten. What made one may come again, under the
+ * same op_id: what it makes has another number, since players have rows under the earlier one. */
+static void forget_turn(struct book *r)
+{
+    uint32_t gone_kept = (uint32_t)rsim_between(r->sim, 1, 2), count = r->life_count;
+
+    r->world->limits.definitions_gone_kept = gone_kept;
+    r->world->clock_ms += DAY_MS + 10000;
+    world_replace_coordinator(r->world);
+    world_elect(r->world);
+    world_run(r->world, 20000);
+    kept_check(r, gone_kept);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct life *life = &r->lives[i];
+        struct wanted w = { .deed = (int)DEED(PUT),
+                            .name = life->name,
+                            .op = life->versions[0].op,
+                            .value = life->versions[0].value };
+        if (is_kept(r, life) || standing(r, life->name) != NULL)
+            continue;
+        ask_change(r, &w);
+        PROMISE(r->sim, r->status == WIRE_OK, "what was forgotten is not made again");
+        change_response *told = holdfast__internal__v1__change_definition_response__unpack(
+            NULL, r->body.size, r->body.data);
+        CHECK(told != NULL);
+        PROMISE(r->sim, !told->duplicate, "what was forgotten is found again");
+        make(r, &w, told->made->number);
+        holdfast__internal__v1__change_definition_response__free_unpacked(told, NULL);
+    }
+}
+
 void room_definitions(struct rsim *sim)
 {
     struct book *r = arena_zalloc(&sim->arena, sizeof *r);
@@ -520,6 +574,9 @@ void room_definitions(struct rsim *sim)
         world_run(r->world, rsim_between(sim, 20, 1500));
     }
     r->world->deaf_node = 0;
+    world_run(r->world, 20000);
+    shards_check(r);
+    forget_turn(r);
     world_run(r->world, 20000);
     shards_check(r);
     buf_deinit(&r->body);

@@ -15,6 +15,7 @@ struct body {
     Holdfast__V1__CounterBody counter;
     Holdfast__V1__RateRuleBody rule;
     Holdfast__V1__EventRetentionBody retention;
+    Holdfast__V1__DocumentsBody documents;
     const char *name, *bad; /* The first field that is wrong; NULL: none. */
 };
 
@@ -140,11 +141,32 @@ static void retention_make(struct body *b)
     b->body.event_retention = &b->retention;
 }
 
+static void documents_make(struct body *b)
+{
+    uint64_t policy =
+        rsim_between(b->sim, rsim_chance(b->sim, 80), rsim_chance(b->sim, 80) ? 5 : 6);
+    uint64_t durability = rsim_between(b->sim, 0, rsim_chance(b->sim, 80) ? 3 : 4);
+
+    holdfast__v1__documents_body__init(&b->documents);
+    b->body.documents = &b->documents;
+    b->documents.policy = (Holdfast__V1__DocumentPolicy)policy;
+    b->documents.durability = (Holdfast__V1__DocumentDurability)durability;
+    if (b->bad == NULL && (policy == 0 || policy == 6))
+        b->bad = "body.documents.policy";
+    if (b->bad == NULL && durability == 4)
+        b->bad = "body.documents.durability";
+    b->documents.ttl_ms =
+        number_make(b, "body.documents.ttl_ms", LIMITS(1000, 31536000000ll), true);
+    b->documents.bytes_max =
+        (uint32_t)number_make(b, "body.documents.bytes_max", LIMITS(1, 65536), true);
+}
+
 static void body_make(struct body *b)
 {
-    static void (*const all[])(struct body * b) = { currency_make, collection_make, counter_make,
-                                                    rule_make, retention_make };
-    uint32_t kind = (uint32_t)rsim_between(b->sim, 0, 4);
+    static void (*const all[])(struct body * b) = {
+        currency_make, collection_make, counter_make, rule_make, retention_make, documents_make
+    };
+    uint32_t kind = (uint32_t)rsim_between(b->sim, 0, 5);
     bool none = rsim_chance(b->sim, 3);
 
     holdfast__v1__definition_body__init(&b->body);
@@ -186,41 +208,62 @@ static void defaults_check(struct body *b, const struct body *was)
                         (was->counter.add_max != 0 ? was->counter.add_max : AMOUNT_MAX),
                 "max_value or add_max");
         break;
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS:
+        PROMISE(b->sim,
+                b->documents.bytes_max ==
+                        (was->documents.bytes_max != 0 ? was->documents.bytes_max : 65536) &&
+                    b->documents.durability ==
+                        (was->documents.durability != 0
+                             ? was->documents.durability
+                             : HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_ONE) &&
+                    b->documents.ttl_ms == was->documents.ttl_ms,
+                "bytes_max or durability");
+        break;
     default:
         break;
     }
 }
 
+/* That kind's field which never changes, if it does from one body to the other. */
+static const char *frozen_make(struct body *a, struct body *b, uint64_t kind)
+{
+    switch (kind) {
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY:
+        currency_make(a);
+        currency_make(b);
+        return a->currency.scale != b->currency.scale ? "body.currency.scale" : NULL;
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE:
+        rule_make(a);
+        rule_make(b);
+        if (rsim_chance(a->sim, 50))
+            b->rule.subject = a->rule.subject;
+        return strcmp(a->rule.subject, b->rule.subject) != 0 ? "body.rate_rule.subject" : NULL;
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS:
+        documents_make(a);
+        documents_make(b);
+        return a->documents.policy != b->documents.policy ? "body.documents.policy" : NULL;
+    default:
+        collection_make(a);
+        collection_make(b);
+        return a->collection.conflict_policy != b->collection.conflict_policy
+                   ? "body.collection.conflict_policy"
+                   : NULL;
+    }
+}
+
 static void frozen_check(struct rsim *sim)
 {
+    static const Holdfast__V1__DefinitionBody__KindCase kinds[] = {
+        HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY, HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE,
+        HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS,
+        HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION
+    };
     struct body a = { .sim = sim }, b = { .sim = sim };
-    uint64_t die = rsim_between(sim, 0, 2);
-    bool currency = die == 0, rule = die == 1;
-    const char *wanted = NULL;
 
     holdfast__v1__definition_body__init(&a.body);
     holdfast__v1__definition_body__init(&b.body);
-    if (currency) {
-        currency_make(&a);
-        currency_make(&b);
-        if (a.currency.scale != b.currency.scale)
-            wanted = "body.currency.scale";
-    } else if (rule) {
-        rule_make(&a);
-        rule_make(&b);
-        if (rsim_chance(sim, 50))
-            b.rule.subject = a.rule.subject;
-        if (strcmp(a.rule.subject, b.rule.subject) != 0)
-            wanted = "body.rate_rule.subject";
-    } else {
-        collection_make(&a);
-        collection_make(&b);
-        if (a.collection.conflict_policy != b.collection.conflict_policy)
-            wanted = "body.collection.conflict_policy";
-    }
-    a.body.kind_case = b.body.kind_case = currency ? HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY
-                                          : rule   ? HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE
-                                                   : HOLDFAST__V1__DEFINITION_BODY__KIND_COLLECTION;
+    a.body.kind_case = b.body.kind_case = RSIM_PICK(sim, kinds);
+    const char *wanted = frozen_make(&a, &b, a.body.kind_case);
     const char *frozen = definition_frozen(&a.body, &b.body);
     PROMISE(sim,
             (frozen == NULL) == (wanted == NULL) && (wanted == NULL || strcmp(frozen, wanted) == 0),
@@ -229,9 +272,9 @@ static void frozen_check(struct rsim *sim)
 
 static void names_check(struct rsim *sim)
 {
-    static const char *const names[] = { "currency", "collection", "counter", "rate_rule",
-                                         "event_retention" };
-    uint32_t place = (uint32_t)rsim_between(sim, 0, 4);
+    static const char *const names[] = { "currency",  "collection",      "counter",
+                                         "rate_rule", "event_retention", "documents" };
+    uint32_t place = (uint32_t)rsim_between(sim, 0, 5);
     uint32_t kind = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY + place;
     const char *hint = NULL;
 

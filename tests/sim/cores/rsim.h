@@ -39,7 +39,7 @@
     X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
     X(changes_aborted) X(clusters_at_rest) X(servers_marked) X(servers_held) \
     X(servers_forgotten) X(imbalances) X(players_contained) X(definitions_refused) \
-    X(definitions_made) X(definitions_listed) X(changes_refused) X(changes_unknown) \
+    X(definitions_made) X(definitions_forgotten) X(definitions_listed) X(changes_refused) X(changes_unknown) \
     X(changes_put_off) X(changes_after_doubt) X(shards_doubted) X(servers_timed) X(holds_timed) \
     X(writes_retried) X(handovers_timed) X(claims_timed) X(joins_timed) X(repairs_timed) \
     X(loads_exchanged) X(changes_vouched) X(changes_unvouched) X(records_doubted) \
@@ -61,7 +61,8 @@
     X(tops_forgotten) X(tops_listed) X(events_of_ledgers) X(events_trimmed) X(events_read) \
     X(memory_changes) X(memory_undone) X(memory_ranges) X(memory_checkpoints) X(memory_evictions) \
     X(logs_committed) X(tallies_added) X(tallies_refused) X(tallies_purged) X(tallies_undone) \
-    X(readers_moved) X(readers_refused) X(readers_full) X(spans_ignored) X(shards_followed)
+    X(readers_moved) X(readers_refused) X(readers_full) X(spans_ignored) X(shards_followed) \
+    X(bounds_kept) X(bounds_passed)
 /* clang-format on */
 
 struct rsim_counts {
@@ -111,7 +112,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(ids) X(wardens) X(edges) X(tops) X(events) X(memory) X(logs)
 /* What a room meets under a seed depends on its place among all rooms: new ones come last. */
 #define RSIM_COORDINATOR_LATER(X) X(shelf) X(sums)
-#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows)
+#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)

@@ -255,8 +255,8 @@ static uint64_t compared(struct sim *sim, uint32_t shard)
     return different;
 }
 
-/* Step after step, until the log says that it is done. */
-static void mend(struct sim *sim, struct sim_node *owner, uint32_t shard,
+/* Step after step, by its owner of then, until the log says that it is done. */
+static void mend(struct sim *sim, uint32_t shard,
                  bool (*run_until)(struct sim *sim, uint64_t until_ms))
 {
     rebuild_request request = HOLDFAST__V1__REBUILD_COUNTS_REQUEST__INIT;
@@ -267,9 +267,14 @@ static void mend(struct sim *sim, struct sim_node *owner, uint32_t shard,
     request.part = HOLDFAST__V1__REBUILD_PART__REBUILD_PART_COUNTS;
     request.rows = ROWS_MAX;
     for (uint32_t i = 0; i < LOOKS_MAX; i++) {
-        send(sim, owner, &request, 1);
-        if (!run_until(sim, sim->now_ms + LOOK_MS) || !read_row(sim, shard, &row))
+        struct sim_node *owner = owner_of(sim, shard);
+
+        if (owner != NULL)
+            send(sim, owner, &request, 1);
+        if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
+        if (owner == NULL || !read_row(sim, shard, &row))
+            continue;
         bool mine = slice_equal(row.id, SLICE_LITERAL("mend"));
         if (mine && row.done)
             return;
@@ -301,7 +306,7 @@ void rebuild_damage_check(struct sim *sim, bool (*run_until)(struct sim *sim, ui
         return; /* The call was refused: its owner went. */
     if (compared(sim, planted.shard) != 1)
         sim_fail(sim, planted.shard, "a count that was planted wrong is not found by comparing");
-    mend(sim, owner, planted.shard, run_until);
+    mend(sim, planted.shard, run_until);
     /* A call that waited for its pace may have changed what is counted meanwhile. */
     if (sim->failure[0] == '\0' && count_now(sim, &planted) != planted.count &&
         compared(sim, planted.shard) != 0)

@@ -358,8 +358,8 @@ void definition_written_to_etcd(struct sim *sim, const struct cluster_key_parts 
     struct definitions_sim *d = own(sim);
 
     if (remove) {
-        sim_fail(sim, 0, "version %u of a definition is forgotten",
-                 (uint32_t)parts->version); /* There are too few to be trimmed. */
+        if (sim->counts.clock_jumps == 0) /* What was deleted may be a day old then. */
+            sim_fail(sim, 0, "version %u of a definition is forgotten", (uint32_t)parts->version);
         return;
     }
     version_record *record = unpack(value);
