@@ -31,7 +31,9 @@ static struct arena arena;
 
 static void set(ProtobufCMessage *message, const char *name, int64_t value)
 {
-    limit_set(&arena, message, name, strstr(name, "url") != NULL ? LIMIT_URL : LIMIT_TEXT, value);
+    enum limit_shape shape = strstr(name, "url") != NULL ? LIMIT_URL : LIMIT_TEXT;
+
+    limit_set(&arena, message, name, strcmp(name, "json") == 0 ? LIMIT_NESTED : shape, value);
 }
 
 /* ---- bodies ---- */
@@ -109,6 +111,8 @@ static const struct row {
     { "documents", "durability", 1, 3, 2, "memory, one or majority", { MERGED } },
     { "documents", "ttl_ms", 1000, YEAR_MS, 0, "0, or 1000 to 31536000000", { MERGED } },
     { "documents", "bytes_max", 1, 65536, 65536, "1 to 65536", { MERGED } },
+    { "settings", "name", 1, 64, 0, "1 to 64 of [a-z0-9_]", { { "json", 1 } } },
+    { "settings", "json", 0, 64, 0, "nested at most 64 deep", { { 0 } } },
 };
 /* clang-format on */
 

@@ -59,6 +59,8 @@ static const struct row {
     { METHOD_BATCH_GET_COUNTERS, "target_ids", LIMIT_COUNT, 1, 200, false, "target_ids", "1 to 200" },
     { METHOD_BATCH_GET_TARGET_METADATA, "target_ids", LIMIT_COUNT, 1, 200, false,
       "target_ids", "1 to 200" },
+    { METHOD_GET_SETTINGS, "name", LIMIT_TEXT, 1, 64, false, "name", "1 to 64 of [a-z0-9_]" },
+    { METHOD_GET_SETTINGS, "wait_ms", LIMIT_NUMBER, 0, 30000, false, "wait_ms", "0 to 30000" },
     { METHOD_CLAIM_NAME, "name", LIMIT_TEXT, 1, 32, false, "name", NAME },
     { METHOD_CLAIM_NAME, "tag", LIMIT_TEXT, 1, 8, false, "tag", "1 to 8 of a-z, A-Z and 0-9" },
     { METHOD_SET_POLICY, "policy.currencies", LIMIT_COUNT, 0, POLICY_CURRENCIES_MAX, false,

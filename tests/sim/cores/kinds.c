@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coordinator/core/definition_kind.h"
+#include "runtime/base/check.h"
 #include "tests/sim/cores/rsim.h"
 
 #define AMOUNT_MAX 9007199254740991ll
@@ -16,6 +17,8 @@ struct body {
     Holdfast__V1__RateRuleBody rule;
     Holdfast__V1__EventRetentionBody retention;
     Holdfast__V1__DocumentsBody documents;
+    Holdfast__V1__SettingsBody settings;
+    const char *stored;     /* Of settings. */
     const char *name, *bad; /* The first field that is wrong; NULL: none. */
 };
 
@@ -161,12 +164,34 @@ static void documents_make(struct body *b)
         (uint32_t)number_make(b, "body.documents.bytes_max", LIMITS(1, 65536), true);
 }
 
+static void settings_make(struct body *b)
+{
+    static const struct {
+        const char *given, *stored; /* NULL: refused. */
+    } all[] = { { "{}", "{}" },
+                { " {\"a\": [1.50, {}]}\n", "{\"a\": [1.50, {}]}" },
+                { "{\"\xC3\xA9\":\"\\u00e9\"}", "{\"\xC3\xA9\":\"\\u00e9\"}" },
+                { "", NULL },
+                { "[{}]", NULL },
+                { "{\"a\":1,\"a\":2}", NULL },
+                { "{}{}", NULL },
+                { "{\"a\":\"\\ud800\"}", NULL } };
+    uint64_t place = rsim_between(b->sim, 0, ARRAY_SIZE(all) - 1);
+
+    holdfast__v1__settings_body__init(&b->settings);
+    b->body.settings = &b->settings;
+    b->settings.json = (char *)arena_printf(&b->sim->arena, "%s", all[place].given);
+    b->stored = all[place].stored;
+    if (b->bad == NULL && b->stored == NULL)
+        b->bad = "body.settings.json";
+}
+
 static void body_make(struct body *b)
 {
-    static void (*const all[])(struct body * b) = {
-        currency_make, collection_make, counter_make, rule_make, retention_make, documents_make
-    };
-    uint32_t kind = (uint32_t)rsim_between(b->sim, 0, 5);
+    static void (*const all[])(struct body * b) = { currency_make, collection_make, counter_make,
+                                                    rule_make,     retention_make,  documents_make,
+                                                    settings_make };
+    uint32_t kind = (uint32_t)rsim_between(b->sim, 0, ARRAY_SIZE(all) - 1);
     bool none = rsim_chance(b->sim, 3);
 
     holdfast__v1__definition_body__init(&b->body);
@@ -218,6 +243,10 @@ static void defaults_check(struct body *b, const struct body *was)
                              : HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_ONE) &&
                     b->documents.ttl_ms == was->documents.ttl_ms,
                 "bytes_max or durability");
+        break;
+    case HOLDFAST__V1__DEFINITION_BODY__KIND_SETTINGS:
+        PROMISE(b->sim, strcmp(b->settings.json, b->stored) == 0, "settings are stored as %s",
+                b->settings.json);
         break;
     default:
         break;
@@ -272,9 +301,9 @@ static void frozen_check(struct rsim *sim)
 
 static void names_check(struct rsim *sim)
 {
-    static const char *const names[] = { "currency",  "collection",      "counter",
-                                         "rate_rule", "event_retention", "documents" };
-    uint32_t place = (uint32_t)rsim_between(sim, 0, 5);
+    static const char *const names[] = { "currency",        "collection", "counter", "rate_rule",
+                                         "event_retention", "documents",  "settings" };
+    uint32_t place = (uint32_t)rsim_between(sim, 0, ARRAY_SIZE(names) - 1);
     uint32_t kind = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY + place;
     const char *hint = NULL;
 
