@@ -14,11 +14,7 @@ SOON_S = 10.0 if SANITIZED else 2.0  # Within which a change reaches who waits f
 SERVICE = "DefinitionService/"
 
 
-class SettingsTest(ClusterTest):
-    @classmethod
-    def plan(cls):
-        return Cluster(nodes=3, shards=4, options={"router": {"access": "keys"}})
-
+class Settings(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -83,6 +79,19 @@ class SettingsTest(ClusterTest):
         self.assertLess(took, SOON_S)
         return told
 
+    def known(self, name):
+        try:
+            return self.get(name)
+        except RpcError as error:
+            self.assertEqual(error.code, "NOT_FOUND")
+            return None
+
+
+class SettingsTest(Settings):
+    @classmethod
+    def plan(cls):
+        return Cluster(nodes=3, shards=4, options={"router": {"access": "keys"}})
+
     def test_game_servers_read_what_the_team_puts(self):
         # A router that has not heard of it yet says NOT_FOUND: nothing waits for a name to be made.
         made = self.put("match", {"tickRate": 30, "maps": ["dust", "ice"]}, reason="first")
@@ -95,13 +104,6 @@ class SettingsTest(ClusterTest):
         self.assertIn("did you mean match?", error.message)
         self.refused("INVALID_ARGUMENT", self.get, "Match")
         self.refused("INVALID_ARGUMENT", self.get, "match", waitMs=30001)
-
-    def known(self, name):
-        try:
-            return self.get(name)
-        except RpcError as error:
-            self.assertEqual(error.code, "NOT_FOUND")
-            return None
 
     def test_only_keys_that_read_players_may(self):
         self.put("hidden", {"a": 1})
@@ -191,6 +193,23 @@ class SettingsTest(ClusterTest):
         self.assertTrue(made["inForce"])
         self.assertEqual(wait_for("the router to know", lambda: self.known(name))["json"], {"a": "x" * 3985})
 
+    def test_a_router_that_stops_answers_who_waits(self):
+        self.put("stop", {"a": 1})
+        wait_for("the router to know", lambda: self.known("stop"))
+        heard = []
+        waiting = threading.Thread(target=lambda: heard.append(self.later("stop", 1)))
+        waiting.start()
+        time.sleep(0.3)
+        begin = time.monotonic()
+        try:
+            self.assertEqual(self.cluster.router.stop(), 0)
+            waiting.join(30)
+            self.assertLess(time.monotonic() - begin, 10)
+            self.assertTrue(heard[0][0]["unchanged"])
+        finally:
+            self.cluster.router.start()
+            self.cluster.wait_ready()
+
     def test_a_router_that_starts_says_unavailable_or_the_truth(self):
         self.put("start", {"a": 1})
         wait_for("the router to know", lambda: self.known("start"))
@@ -231,6 +250,31 @@ class SettingsTest(ClusterTest):
             watch.wait()
             watch.stdout.close()
         self.assertEqual(self.holdfast("settings", "get", "cli", key=key).returncode, 1)
+
+
+class SettingsLimitTest(Settings):
+    @classmethod
+    def plan(cls):
+        return Cluster(nodes=1, shards=1, options={"router": {"access": "keys", "in-flight-max": 40}})
+
+    def test_half_of_the_calls_that_may_wait_are_of_one_key(self):
+        """A quarter of in-flight-max may wait."""
+        other = Client(self.cluster.endpoint, self.issue("other", "game"))
+        self.put("busy", {"a": 1})
+        wait_for("the router to know", lambda: self.known("busy"))
+        heard = []
+        waiting = [threading.Thread(target=lambda: heard.append(self.later("busy", 1)[0])) for _ in range(5)]
+        for each in waiting:
+            each.start()
+        time.sleep(0.5)
+        error = self.refused("THROTTLED", self.get, "busy", ifVersionAbove=1, waitMs=20000)
+        self.assertGreater(error.detail["retryAfterMs"], 0)
+        self.assertTrue(self.get("busy", ifVersionAbove=1)["unchanged"], "it does not wait")
+        self.assertTrue(self.get("busy", other, ifVersionAbove=1, waitMs=100)["unchanged"])
+        self.put("busy", {"a": 2})
+        for each in waiting:
+            each.join(30)
+        self.assertEqual([each["version"] for each in heard], [2] * 5)
 
 
 if __name__ == "__main__":

@@ -208,19 +208,22 @@ static err check_room(struct request *request, Holdfast__V1__ErrorDetail *ret_de
 {
     const struct router *router = request->router;
     uint32_t most = router->options.in_flight_max / WAITS_PART;
+    bool has_share = request->caller != 0;
 
     if (most > WAITS_MAX)
         most = WAITS_MAX;
     if (most < WAITS_OF_ONE)
         most = WAITS_OF_ONE;
+    uint32_t share = most / WAITS_OF_ONE;
     if (router->settings_wait_count >= most)
         refusal_make(request->arena, ret_detail, CODE(THROTTLED),
                      "%" PRIu32 " calls wait for settings already", most);
-    else if (request->caller != 0 && waits_of(router, request->caller) >= most / WAITS_OF_ONE)
+    else if (has_share && router->settings_wait_count >= share &&
+             waits_of(router, request->caller) >= share)
         refusal_make(request->arena, ret_detail, CODE(THROTTLED),
                      "this API key, or this address where no key is asked for, has %" PRIu32
                      " calls that wait for settings already",
-                     most / WAITS_OF_ONE);
+                     share);
     else
         return ERR_OK;
     ret_detail->retry_after_ms = WAITS_LATER_MS;
