@@ -82,7 +82,7 @@ void router_metrics_finished(void *context, const struct request *request,
     action_code_text(code, text);
     action_log_finished(&metrics->actions, request, code, text,
                         loop_now_ms(metrics->options.router->options.loop));
-    if (request->method->route == METHOD_STREAM) /* How long somebody listened is no latency. */
+    if (request->method->route == METHOD_STREAM || request->waited) /* That is no latency. */
         return;
     if (metrics->latency[request->method->id] != NULL) /* NULL: an internal method was asked for. */
         histogram_observe_owned(metrics->latency[request->method->id], latency_us);

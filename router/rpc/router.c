@@ -274,6 +274,7 @@ void router_dispatch(struct router *router, struct request *request)
     request->held_bytes = 0;
     request->large = (struct large_read){ 0 };
     request->attempts = 0;
+    request->waited = false;
     request->as_admin = false;
     request->as_system = false;
     request->last_call = NULL;

@@ -255,7 +255,7 @@ class SettingsTest(Settings):
 class SettingsLimitTest(Settings):
     @classmethod
     def plan(cls):
-        return Cluster(nodes=1, shards=1, options={"router": {"access": "keys", "in-flight-max": 40}})
+        return Cluster(nodes=1, shards=1, options={"router": {"access": "keys", "in-flight-max": 40, "slow-request": "200ms"}})
 
     def test_half_of_the_calls_that_may_wait_are_of_one_key(self):
         """A quarter of in-flight-max may wait."""
@@ -275,6 +275,8 @@ class SettingsLimitTest(Settings):
         for each in waiting:
             each.join(30)
         self.assertEqual([each["version"] for each in heard], [2] * 5)
+        slow = [line for line in self.cluster.router.log().splitlines() if "request.slow" in line and "GetSettings" in line]
+        self.assertEqual(slow, [], "how long a caller wished to wait is no latency")
 
 
 if __name__ == "__main__":

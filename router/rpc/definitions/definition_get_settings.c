@@ -239,6 +239,7 @@ static void wait_begin(struct request *request, uint32_t wait_ms)
     loop_timer_init(&wait->timer, router->options.loop, wait_over, wait);
     request->state = wait;
     request->cancel = on_cancel;
+    request->waited = true;
     router->settings_wait_count++;
     wait_link(wait);
     loop_timer_start(&wait->timer, request_time_left(request, wait_ms));

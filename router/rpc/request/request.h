@@ -78,6 +78,7 @@ struct request {
     bool as_admin;           /* It names the authority system:admin. */
     bool as_system;          /* It names an authority system:<scope>, that one too. */
     uint32_t attempts;       /* Sent to nodes, for the slow log. */
+    bool waited;             /* As its caller asked for: how long it took is no latency. */
     struct large_read large; /* What it is expected to be answered with; caller 0: not counted. */
     uint64_t held_bytes;     /* Of the router's budget for answers, until it is answered. */
     /* Of the call to a node that ended last; NULL: there was none. Lives in `arena`. */
