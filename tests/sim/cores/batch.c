@@ -406,8 +406,8 @@ static void mail_run(struct rsim *sim)
 
 static Holdfast__V1__SwapSide *side_make(struct rsim *sim, const char *player)
 {
-    static Holdfast__V1__CurrencyAmount *none[1];
-    static char *no_items[1];
+    static Holdfast__V1__CurrencyAmount *none[3];
+    static char *no_items[3];
     Holdfast__V1__SwapSide *side = arena_alloc(&sim->arena, sizeof *side);
 
     if (rsim_chance(sim, 10))
