@@ -266,8 +266,9 @@ static void answer_profile(struct fixture *f, uint32_t place, size_t bytes)
 static void read_many(struct fixture *f, uint32_t count)
 {
     static Holdfast__V1__GetProfileRequest reads[READS], *list[READS];
-    Holdfast__V1__BatchGetProfileRequest batch = HOLDFAST__V1__BATCH_GET_PROFILE_REQUEST__INIT;
+    static Holdfast__V1__BatchGetProfileRequest batch;
 
+    holdfast__v1__batch_get_profile_request__init(&batch);
     for (uint32_t i = 0; i < count; i++) {
         holdfast__v1__get_profile_request__init(&reads[i]);
         reads[i].player_id = (char *)"a";
