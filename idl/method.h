@@ -203,9 +203,9 @@ enum method_trait {
     X(188, DIFF_DEFINITIONS,       v1,           definition,   DiffDefinitions,       diff_definitions,       ROUTER,       OPS,   URGENT,    PLAIN,   183, 0) \
     X(189, ROLLBACK_DEFINITION,    v1,           definition,   RollbackDefinition,    rollback_definition,    ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
     X(190, DELETE_DEFINITION,      v1,           definition,   DeleteDefinition,      delete_definition,      ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
-    X(200, FAVORITE,               v1,           favorites,    Favorite,              favorite,               MUTATION,     WRITE, ORDINARY,  PLAYERS, 0,   0) \
-    X(201, UNFAVORITE,             v1,           favorites,    Unfavorite,            unfavorite,             MUTATION,     WRITE, ORDINARY,  PLAYERS, 0,   0) \
-    X(202, BATCH_FAVORITE,         v1,           favorites,    BatchFavorite,         batch_favorite,         SCATTER,      WRITE, BULK,      PLAIN,   200, 1000) \
+    X(200, FAVORITE,               v1,           favorites,    Favorite,              favorite,               MUTATION,     CATALOG, ORDINARY,  PLAYERS, 0,   0) \
+    X(201, UNFAVORITE,             v1,           favorites,    Unfavorite,            unfavorite,             MUTATION,     CATALOG, ORDINARY,  PLAYERS, 0,   0) \
+    X(202, BATCH_FAVORITE,         v1,           favorites,    BatchFavorite,         batch_favorite,         SCATTER,      CATALOG, BULK,      PLAIN,   200, 1000) \
     X(203, LIST_FAVORITES,         v1,           favorites,    ListFavorites,         list_favorites,         READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(204, BATCH_GET_STATUS,       v1,           favorites,    BatchGetStatus,        batch_get_status,       READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(205, GET_COUNT,              v1,           favorites,    GetCount,              get_count,              ROUTER,       PLAY,  ORDINARY,  PLAIN,   209, 0) \

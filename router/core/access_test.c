@@ -11,6 +11,7 @@
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "router/core/access.h"
+#include "router/core/authority_walk.h"
 #include "runtime/base/check.h"
 
 struct asked {
@@ -182,6 +183,40 @@ static void a_method_is_open_to_its_scopes(void **state)
     arena_deinit(&asked.arena);
 }
 
+static bool names_an_authority(const ProtobufCMessageDescriptor *descriptor, unsigned depth)
+{
+    bool found = false;
+
+    for (unsigned i = 0; depth < 4 && i < descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+        found |= authority_is_field(field) || (field->type == PROTOBUF_C_TYPE_MESSAGE &&
+                                               names_an_authority(field->descriptor, depth + 1));
+    }
+    return found;
+}
+
+/* Or it would write as the game: the authority in the message is what holds it to its purpose. Each
+ * settles operations, and reads events as a consumer of its own. */
+static void a_key_for_one_purpose_writes_with_an_authority_alone(void **state)
+{
+    static const uint32_t others[] = { METHOD_RESOLVE_OPERATION, METHOD_CREATE_CONSUMER,
+                                       METHOD_COMMIT_CONSUMER, METHOD_DELETE_CONSUMER };
+    size_t count;
+    const struct method_info *all = method_all(&count);
+    (void)state;
+
+    for (size_t i = 0; i < count; i++) {
+        bool reads = (all[i].scopes & SCOPES_READ) != 0, other = false;
+
+        for (size_t j = 0; j < ARRAY_SIZE(others); j++)
+            other |= others[j] == (uint32_t)all[i].id;
+        if ((all[i].scopes & SCOPE_PAYMENTS) == 0 || reads || other)
+            continue;
+        if (!names_an_authority(all[i].request, 0))
+            fail_msg("%s", all[i].name);
+    }
+}
+
 static void a_players_token_opens_what_is_declared_and_nothing_else(void **state)
 {
     size_t count, open = 0;
@@ -293,6 +328,7 @@ int main(void)
         cmocka_unit_test(players_are_written_by_game_servers),
         cmocka_unit_test(parts_of_batches_and_other_participants_are_asked_too),
         cmocka_unit_test(a_method_is_open_to_its_scopes),
+        cmocka_unit_test(a_key_for_one_purpose_writes_with_an_authority_alone),
         cmocka_unit_test(a_players_token_opens_what_is_declared_and_nothing_else),
         cmocka_unit_test(a_players_token_is_for_its_own_player_alone),
         cmocka_unit_test(what_is_public_is_about_no_player),
