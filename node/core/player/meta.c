@@ -365,11 +365,11 @@ err meta_decode(struct slice bytes, struct meta *meta)
     if (version > META_VERSION_8) {
         read_reviews(&reader, &read);
         read.events.trimmed_count = read_u64(&reader);
-        reader.bad |=
-            version == META_VERSION_9 && read.review_count == 0 && read.events.trimmed_count == 0;
     }
     if (version > META_VERSION_9)
         read_firsts(&reader, &read);
+    /* The newest are written only where an older one would not do. */
+    reader.bad |= version > META_VERSION_8 && version_of(&read) < version;
     if (reader_finish(&reader) != ERR_OK) {
         meta_deinit(&read);
         return ERR_CORRUPT;

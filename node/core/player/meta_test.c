@@ -182,6 +182,28 @@ static void ranges_of_expired_servers_read_back(void **state)
     meta_deinit(&read);
 }
 
+static void a_row_of_ranges_has_some(void **state)
+{
+    struct meta meta = { 0 }, read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    meta.review_count = 1;
+    meta_encode(&meta, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_int_equal(bytes.data[0], 9);
+    bytes.data[0] = 10;
+    for (uint32_t i = 0; i < meta.expired_count; i++) {
+        buf_put_u64(&bytes, meta.expired[i].first.generation);
+        buf_put_u64(&bytes, meta.expired[i].first.revision);
+    }
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_CORRUPT);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+    meta_deinit(&read);
+}
+
 static void the_quarantined_are_found_released_and_bounded(void **state)
 {
     struct meta meta = { 0 };
@@ -229,6 +251,7 @@ int main(void)
         cmocka_unit_test(a_row_of_an_earlier_build_knows_nothing_of_its_inboxes),
         cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
         cmocka_unit_test(ranges_of_expired_servers_read_back),
+        cmocka_unit_test(a_row_of_ranges_has_some),
         cmocka_unit_test(the_quarantined_are_found_released_and_bounded),
         cmocka_unit_test(currencies_are_found_by_their_whole_name),
     };
