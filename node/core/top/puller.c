@@ -76,6 +76,7 @@ struct puller {
     uint32_t hour;
     uint64_t unix_ms; /* When the last round began. */
     uint64_t begun_ms;
+    uint64_t watched_until_ms;
     bool more;
     bool busy; /* The last round had something to log. */
     struct slot slots[PULLER_WINDOW];
@@ -174,14 +175,21 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
     buf_clear(&home->bytes);
 }
 
+void puller_watch(struct puller *puller, uint64_t now_ms)
+{
+    puller->watched_until_ms = now_ms + PULLER_WATCH_MS;
+}
+
 uint64_t puller_next_ms(const struct puller *puller)
 {
+    bool busy = puller->busy && puller->begun_ms <= puller->watched_until_ms;
+
     CHECK(!puller_is_busy(puller));
     if (puller->begun_ms == 0)
         return 0;
-    return puller->begun_ms + (puller->more   ? PULLER_AGAIN_MS
-                               : puller->busy ? PULLER_BUSY_MS
-                                              : PULLER_EVERY_MS);
+    return puller->begun_ms + (puller->more ? PULLER_AGAIN_MS
+                               : busy       ? PULLER_BUSY_MS
+                                            : PULLER_EVERY_MS);
 }
 
 /* Behind as many homes as a source may have looked at in the round before. */

@@ -19,12 +19,14 @@
 #include "node/core/top/pull_item.h"
 
 #define PULLER_EVERY_MS 1000u
-#define PULLER_BUSY_MS  500u /* After a round that had something to log. */
+#define PULLER_BUSY_MS  500u /* After one with something to log, while lists are read. */
 #define PULLER_AGAIN_MS 50u  /* While there is more than one round takes. */
 #define PULLER_WINDOW   64u  /* Calls on their way at once. */
 /* How far a home is, it is asked again after so long: a repair may have taken it back, so that a
  * source is pulled again (top_repair.h). */
 #define PULLER_LOOK_MS 60000u
+/* Lists are read for so long after one was. */
+#define PULLER_WATCH_MS 10000u
 
 struct puller;
 
@@ -34,6 +36,8 @@ void puller_free(struct puller *puller);
 /* Begins a round, for the homes that `owned` says, unless one is under way or it is not time yet.
  */
 void puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, const bool *owned);
+/* A top list is read. */
+void puller_watch(struct puller *puller, uint64_t now_ms);
 /* When to begin the next round. What the last one came to decides that: ask when it has ended. */
 uint64_t puller_next_ms(const struct puller *puller);
 /* The round that is under way has calls out. */

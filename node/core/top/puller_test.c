@@ -51,6 +51,7 @@ static int setup(void **state)
     w->now_ms = 5000;
     w->unix_ms = AT_MS;
     w->owned[1] = w->owned[2] = true;
+    puller_watch(w->puller, w->now_ms);
     *state = w;
     return 0;
 }
@@ -267,6 +268,25 @@ static void a_round_asks_each_shard_once_and_logs_once_a_home(void **state)
     assert_int_equal(w->taken[1], 1);
     assert_int_equal(puller_stats(w->puller).rounds, 3);
     assert_int_equal(puller_stats(w->puller).failed, 0);
+}
+
+/* Twice as often while there are both: something to log, and somebody who reads lists. */
+static void rounds_come_faster_where_it_matters(void **state)
+{
+    struct world *w = *state;
+
+    w->now_ms = 5000 + PULLER_WATCH_MS;
+    has_changed(w, 0, 1);
+    assert_int_equal(round_of(w), 5000 + PULLER_WATCH_MS + PULLER_BUSY_MS);
+    has_changed(w, 0, 1);
+    uint64_t begun = w->now_ms;
+    assert_int_equal(round_of(w), begun + PULLER_EVERY_MS); /* No list was read for long. */
+    puller_watch(w->puller, w->now_ms);
+    begun = w->now_ms;
+    assert_int_equal(round_of(w), begun + PULLER_EVERY_MS); /* Nothing has changed. */
+    has_changed(w, 0, 1);
+    begun = w->now_ms;
+    assert_int_equal(round_of(w), begun + PULLER_BUSY_MS);
 }
 
 /* How many of a round's pulls asked for that alone. */
@@ -705,6 +725,7 @@ int main(void)
         PULLER_TEST(a_round_asks_each_shard_once_and_logs_once_a_home),
         PULLER_TEST(a_source_that_had_nothing_says_whether_it_has_applied_anything),
         PULLER_TEST(an_earlier_program_that_says_neither_is_asked_again),
+        PULLER_TEST(rounds_come_faster_where_it_matters),
         PULLER_TEST(another_home_asks_for_all),
         PULLER_TEST(a_node_without_homes_asks_nothing),
         PULLER_TEST(a_home_knows_until_when_all_shards_were_pulled),

@@ -4,7 +4,6 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/top/top.h"
-#include "runtime/base/check.h"
 
 typedef Holdfast__Internal__V1__TakePartialsRequest take_request;
 typedef Holdfast__Internal__V1__TakePartialsResponse take_response;
@@ -117,37 +116,23 @@ static void rank_put(struct apply_context *context, const struct row_key *key, b
     state_put(context->state, row_key_slice(key), buf_slice(context->scratch));
 }
 
-/* One list's place of a target. */
-struct rank_move {
-    struct row_key from, to;
-    bool leaves, comes;
-};
-
-static void rank_key(struct apply_context *context, const struct top_key *of, uint64_t count,
-                     struct row_key *ret_key)
+static void rank_move(struct apply_context *context, const struct top_key *of, uint64_t from,
+                      uint64_t to)
 {
-    row_key_rank_prefix(ret_key, of->collection, of->window);
-    row_key_rank_add(ret_key, count, of->target);
-    state_prefetch(context->state, row_key_slice(ret_key));
-}
+    struct row_key key;
 
-static void rank_move_begin(struct apply_context *context, const struct top_key *of, uint64_t from,
-                            uint64_t to, struct rank_move *ret_move)
-{
-    ret_move->leaves = from > 0 && from != to;
-    ret_move->comes = to > 0 && from != to;
-    if (ret_move->leaves)
-        rank_key(context, of, from, &ret_move->from);
-    if (ret_move->comes)
-        rank_key(context, of, to, &ret_move->to);
-}
-
-static void rank_move_end(struct apply_context *context, const struct rank_move *move)
-{
-    if (move->leaves)
-        rank_put(context, &move->from, false);
-    if (move->comes)
-        rank_put(context, &move->to, true);
+    if (from == to)
+        return;
+    if (from > 0) {
+        row_key_rank_prefix(&key, of->collection, of->window);
+        row_key_rank_add(&key, from, of->target);
+        rank_put(context, &key, false);
+    }
+    if (to > 0) {
+        row_key_rank_prefix(&key, of->collection, of->window);
+        row_key_rank_add(&key, to, of->target);
+        rank_put(context, &key, true);
+    }
 }
 
 void tally_store(struct apply_context *context, const struct top_key *of,
@@ -155,19 +140,16 @@ void tally_store(struct apply_context *context, const struct top_key *of,
 {
     uint32_t hour = hour_of(context->owner_ms);
     struct top_key place = *of;
-    struct rank_move moves[3]; /* The processor fetches all their rows at once. */
     struct row_key key;
 
     row->day = hours_sum(&row->hours, hour, HOURS_DAY);
     row->week = hours_sum(&row->hours, hour, HOURS_MAX);
     place.window = TOP_DAY;
-    rank_move_begin(context, &place, was->day, row->day, &moves[0]);
+    rank_move(context, &place, was->day, row->day);
     place.window = TOP_WEEK;
-    rank_move_begin(context, &place, was->week, row->week, &moves[1]);
+    rank_move(context, &place, was->week, row->week);
     place.window = TOP_ALL;
-    rank_move_begin(context, &place, was->count, row->count, &moves[2]);
-    for (uint32_t i = 0; i < ARRAY_SIZE(moves); i++)
-        rank_move_end(context, &moves[i]);
+    rank_move(context, &place, was->count, row->count);
     row_key_tally(&key, of->collection, of->target);
     if (row->count == 0) {
         state_delete(context->state, row_key_slice(&key));
@@ -338,30 +320,11 @@ static err sweep(struct taking *t, const take_request *request)
     return e;
 }
 
-/* The processor fetches what the items look for, while they are decoded. */
-static void prefetch(const struct apply_context *context, const take_request *request)
-{
-    struct pull_item item;
-    struct row_key key;
-
-    for (size_t i = 0; i < request->n_parts; i++) {
-        struct reader reader = reader_from(items_of(request->parts[i]));
-        while (pull_item_next(&reader, &item)) {
-            row_key_share_prefix(&key, item.collection, item.target);
-            row_key_share_add(&key, request->parts[i]->source);
-            state_prefetch(context->state, row_key_slice(&key));
-            row_key_tally(&key, item.collection, item.target);
-            state_prefetch(context->state, row_key_slice(&key));
-        }
-    }
-}
-
 err top_take(struct apply_context *context, const take_request *request, take_response *response)
 {
     struct taking taking = { .context = context, .response = response };
     err result = ERR_OK;
 
-    prefetch(context, request);
     response->taken = response->known = response->gaps = 0;
     for (size_t i = 0; i < request->n_parts; i++) {
         err e = take_part(&taking, request->parts[i]);

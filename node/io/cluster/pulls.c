@@ -30,7 +30,8 @@ struct pulls {
     struct workers *workers; /* NULL: not begun, or stopped. */
     struct shard_views *views;
     struct puller *puller;
-    bool *owned; /* By shard. */
+    bool *owned;   /* By shard. */
+    uint64_t tops; /* shard_views_tops when the last round began. */
     bool calling;
     struct remote remotes[PULLER_WINDOW];
     struct local locals[PULLER_WINDOW];
@@ -167,6 +168,9 @@ static void on_timer(void *user)
 
     for (uint32_t i = 0; i < shard_views_count(p->views); i++)
         p->owned[i] = shard_views_serves(p->views, i);
+    if (p->tops != shard_views_tops(p->views))
+        puller_watch(p->puller, now);
+    p->tops = shard_views_tops(p->views);
     puller_begin(p->puller, now, unix_ms(), p->owned);
     call_all(p);
     compare(p, now);

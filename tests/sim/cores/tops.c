@@ -218,6 +218,8 @@ static void pull_round(struct tops *t, uint32_t node, bool faulty)
     struct pull_call call;
     uint32_t calls = 0;
 
+    if (chance(t, 50))
+        puller_watch(round.puller, t->now_ms);
     puller_begin(round.puller, t->now_ms, t->now_ms, t->owned[node]);
     for (;;) {
         while (round.open_count < PULLER_WINDOW && puller_next(round.puller, &call)) {
