@@ -7,6 +7,7 @@
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_turn.h"
 #include "runtime/http/http_waiting.h"
 
 #define RAW_BYTES_PER_BODY_BYTE 8u /* Most overhead of chunk headers. */
@@ -452,7 +453,7 @@ static void receive(struct http_conn *conn, struct slice bytes)
         if (used == 0)
             break;
         bytes = (struct slice){ bytes.data + used, bytes.size - used };
-        if (stats->requests - begun >= HTTP_TURN_REQUESTS && bytes.size > 0)
+        if (bytes.size > 0 && http_turn_is_over(conn->server, stats->requests - begun))
             http_conn_rest(conn, 0);
     }
     if (!conn->refused && !conn->doomed) {

@@ -8,6 +8,7 @@
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_turn.h"
 #include "runtime/http/http_waiting.h"
 
 #define STREAM_WINDOW     1048576
@@ -405,7 +406,7 @@ static void receive(struct http_conn *conn, struct slice bytes)
         size_t size = bytes.size < PIECE_BYTES ? bytes.size : PIECE_BYTES;
         receive_piece(conn, (struct slice){ bytes.data, size });
         bytes = (struct slice){ bytes.data + size, bytes.size - size };
-        if (stats->requests - begun >= HTTP_TURN_REQUESTS && bytes.size > 0)
+        if (bytes.size > 0 && http_turn_is_over(conn->server, stats->requests - begun))
             http_conn_rest(conn, 0);
     }
     if (conn->session != NULL)

@@ -31,6 +31,8 @@ void http_conn_tick(struct http_conn *conn, uint64_t now_ms);
 void http_conn_resume(struct http_conn *conn);
 /* Reads no more for so long; 0: until the other connections have had their turn. */
 void http_conn_rest(struct http_conn *conn, uint32_t rest_ms);
+/* Its rest is over, and its turn has come: http_turn_next. */
+void http_conn_go_on(struct http_conn *conn);
 /* The exchange's caller may call, by a valid key: its connection keeps its place, and is not put
  * out for one of which this is not known. */
 void http_exchange_prove(const struct http_exchange *exchange);

@@ -19,6 +19,8 @@
 
 #define PIPELINED 500u
 #define STREAMS   60u
+#define PIPES     40u
+#define EACH      30u
 #define PLAYER    "0123456789012345678901234567890123456789012345678901234567890123"
 #define PATH_PLAN "/holdfast.v1.ProfileService/UpdateProfile" /* As long as the port takes. */
 #define HEALTH    "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -62,13 +64,43 @@ static void others_are_answered_before_a_long_pipeline_is(void **state)
             put_post(&out, paths[i], "{\"playerId\":\"abc\"}");
         client_send(&client, out.data, out.size);
         client_send_text(&other, HEALTH);
-        assert_in_range(requests_until_answered(f, &other) - before, 1, 3 * HTTP_TURN_REQUESTS);
+        assert_in_range(requests_until_answered(f, &other) - before, 1, 3 * HTTP_TURN_REQUESTS + 1);
         assert_true(client_await(f, &client, "HTTP/1.1 ", PIPELINED));
         assert_int_equal(rpc_server_stats(f->server)->requests - before, PIPELINED + 1);
         client_close(&client);
         client_close(&other);
         buf_deinit(&out);
     }
+}
+
+/* The other's one request comes behind all of theirs. */
+static void others_are_answered_before_many_pipelines_are(void **state)
+{
+    struct fixture *f = *state;
+    struct client clients[PIPES];
+    struct buf out = { 0 };
+
+    fixture_start(f);
+    for (unsigned i = 0; i < PIPES; i++)
+        clients[i] = client_connect(f);
+    struct client other = client_connect(f);
+    fixture_settle(f);
+    for (unsigned k = 0; k < EACH; k++)
+        put_post(&out, PATH_BALANCES, "{\"playerId\":\"abc\"}");
+    uint64_t before = rpc_server_stats(f->server)->requests;
+    for (unsigned i = 0; i < PIPES; i++)
+        client_send(&clients[i], out.data, out.size);
+    client_send_text(&other, HEALTH);
+    /* Of the round that it comes in, and of the one that it is answered in. */
+    assert_in_range(requests_until_answered(f, &other) - before, 1,
+                    2 * (HTTP_ROUND_REQUESTS + HTTP_TURN_REQUESTS + PIPES));
+    for (unsigned i = 0; i < PIPES; i++) {
+        assert_true(client_await(f, &clients[i], "HTTP/1.1 ", EACH));
+        client_close(&clients[i]);
+    }
+    assert_int_equal(rpc_server_stats(f->server)->requests - before, PIPES * EACH + 1);
+    client_close(&other);
+    buf_deinit(&out);
 }
 
 static void others_are_answered_before_many_streams_are(void **state)
@@ -243,6 +275,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(others_are_answered_before_a_long_pipeline_is),
+        TEST(others_are_answered_before_many_pipelines_are),
         TEST(others_are_answered_before_many_streams_are),
         TEST(others_are_answered_before_a_long_body_is_read),
         TEST(a_connection_rests_that_a_full_process_refused),
