@@ -536,6 +536,17 @@ void http_exchange_full(const struct http_exchange *exchange, uint32_t retry_aft
         http_conn_rest(exchange->conn, is_long ? HTTP_FULL_REST_MS_MAX : retry_after_ms);
 }
 
+void http_exchange_lacks_room(const struct http_exchange *exchange, uint32_t retry_after_ms)
+{
+    struct http_conn *conn = exchange->conn;
+
+    if (conn == NULL || http_is_h2(exchange))
+        return;
+    conn->pipeline = 1;
+    if (conn->exchange_count > 1 || conn->in.size > 0)
+        http_exchange_full(exchange, retry_after_ms);
+}
+
 /* ---- accepting, time ---- */
 
 static struct http_conn *conn_new(struct http_server *server)

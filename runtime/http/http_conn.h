@@ -43,5 +43,11 @@ void http_exchange_prove(const struct http_exchange *exchange);
  * it has many callers.
  */
 void http_exchange_full(const struct http_exchange *exchange, uint32_t retry_after_ms);
+/*
+ * The request is about to be refused, since its answer has no room now. If its client has sent
+ * others behind it (a proxy, whose connection has many callers, does not), they rest as long, and
+ * are under way one by one until one is answered.
+ */
+void http_exchange_lacks_room(const struct http_exchange *exchange, uint32_t retry_after_ms);
 
 #endif

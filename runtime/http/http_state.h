@@ -38,6 +38,7 @@
 #define HTTP_TURN_REQUESTS 32u /* Of one connection, before others have their turn. */
 #define HTTP_ROUND_REQUESTS                                                                        \
     64u /* In one round of the loop; then each connection has one, until the next. */
+#define HTTP_PIPELINE_FIRST 4u /* Of HTTP/1.1 under way at once, before any was answered. */
 
 /* One version of HTTP: how connection, budget and answers call what they may not use. */
 struct http_protocol {
@@ -101,6 +102,7 @@ struct http_conn {
     struct http_exchange *first; /* Oldest. */
     struct http_exchange *last;
     size_t exchange_count;
+    uint32_t pipeline; /* HTTP/1.1: how many requests may be under way now; more are not read. */
 
     struct loop_timer rest;                      /* Of those that rest for a time. */
     struct http_conn *wait_next, *wait_previous; /* In the server's list, while `waits`. */

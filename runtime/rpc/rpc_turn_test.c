@@ -175,6 +175,15 @@ static bool is_resting(const struct fixture *f)
     return f->server->http.conns->resting;
 }
 
+static bool one_is_resting(const struct fixture *f)
+{
+    const struct http_conn *conn = f->server->http.conns;
+
+    while (conn != NULL && !conn->resting)
+        conn = conn->next;
+    return conn != NULL;
+}
+
 static struct told_by {
     bool full;
     uint32_t retry_after_ms;
@@ -252,6 +261,101 @@ static void what_comes_while_a_connection_rests_is_answered(void **state)
     buf_deinit(&out);
 }
 
+/* ---- pipelines ---- */
+
+static void answer_kept(struct fixture *f)
+{
+    size_t count = f->kept_count;
+
+    f->kept_count = 0;
+    for (size_t i = 0; i < count; i++)
+        fixture_answer(f->kept[i]);
+    fixture_settle(f);
+}
+
+static struct client pipeline_connect(struct fixture *f)
+{
+    struct client client = client_connect(f);
+    struct buf out = { 0 };
+
+    f->keep = true;
+    for (unsigned k = 0; k < EACH; k++)
+        put_post(&out, PATH_BALANCES, "{\"playerId\":\"abc\"}");
+    client_send(&client, out.data, out.size);
+    fixture_settle(f);
+    buf_deinit(&out);
+    return client;
+}
+
+static void a_pipeline_begins_with_few_and_grows_with_answers(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_start(f);
+    struct client client = pipeline_connect(f);
+    assert_int_equal(f->kept_count, HTTP_PIPELINE_FIRST);
+    answer_kept(f);
+    assert_in_range(f->kept_count, 2 * HTTP_PIPELINE_FIRST, EACH - HTTP_PIPELINE_FIRST);
+    answer_kept(f);
+    assert_int_equal(f->requests, EACH);
+    f->keep = false;
+    assert_true(client_await(f, &client, "HTTP/1.1 200 ", EACH - (unsigned)f->kept_count));
+    client_close(&client);
+}
+
+/* Without room for their answers. */
+static void refuse_kept(struct fixture *f)
+{
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+    size_t count = f->kept_count;
+
+    detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED;
+    detail.retry_after_ms = 60;
+    f->kept_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        f->kept[i]->lacks_room = true;
+        rpc_fail(f->kept[i], &detail);
+    }
+}
+
+static void a_pipeline_rests_that_was_refused_for_room_and_goes_on_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_start(f);
+    struct client client = pipeline_connect(f);
+    for (unsigned asked = HTTP_PIPELINE_FIRST + 1; asked <= HTTP_PIPELINE_FIRST + 3; asked++) {
+        uint64_t refused_ms = loop_now_ms(f->loop);
+        refuse_kept(f);
+        assert_true(one_is_resting(f));
+        assert_true(fixture_await(f, &f->requests, asked));
+        assert_true(loop_now_ms(f->loop) + 1 >= refused_ms + 60);
+        fixture_settle(f);
+        assert_int_equal(f->kept_count, 1);
+    }
+    answer_kept(f);
+    assert_int_equal(f->kept_count, 2);
+    client_close(&client);
+}
+
+/* A proxy's connection has one caller after the other. */
+static void a_connection_does_not_rest_whose_only_request_was_refused_for_room(void **state)
+{
+    struct fixture *f = *state;
+    struct buf out = { 0 };
+
+    f->keep = true;
+    fixture_start(f);
+    struct client client = client_connect(f);
+    put_post(&out, PATH_BALANCES, "{}");
+    client_send(&client, out.data, out.size);
+    assert_true(fixture_await(f, &f->requests, 1));
+    refuse_kept(f);
+    assert_false(one_is_resting(f));
+    client_close(&client);
+    buf_deinit(&out);
+}
+
 /* It has many callers. */
 static void a_connection_of_http_2_does_not_rest(void **state)
 {
@@ -280,6 +384,9 @@ int main(void)
         TEST(others_are_answered_before_a_long_body_is_read),
         TEST(a_connection_rests_that_a_full_process_refused),
         TEST(what_comes_while_a_connection_rests_is_answered),
+        TEST(a_pipeline_begins_with_few_and_grows_with_answers),
+        TEST(a_pipeline_rests_that_was_refused_for_room_and_goes_on_one_by_one),
+        TEST(a_connection_does_not_rest_whose_only_request_was_refused_for_room),
         TEST(a_connection_of_http_2_does_not_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
