@@ -91,13 +91,15 @@ static void on_tick(void *user)
     http_budget_tick(server, now_ms);
 }
 
-/* Of those that rested, once what was answered before has left. */
+/* Those that rested, once what was answered before has left. One that rests again waits for another
+ * round. */
 static void go_on(struct http_server *server)
 {
-    struct http_conn *conn;
+    const struct http_conn *last = server->wait_last;
+    struct http_conn *conn = NULL;
 
     server->round_is_due = false;
-    while ((conn = http_turn_next(server)) != NULL)
+    while (conn != last && (conn = http_turn_next(server)) != NULL)
         http_conn_go_on(conn);
 }
 
