@@ -42,7 +42,7 @@ class Smoke(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="holdfast-bench-test-") as directory:
             os.chmod(directory, 0o755)  # PostgreSQL runs as another user.
             done = subprocess.run(
-                [HERE / "run", "--json", "--rounds", "1", "--seconds", "0.3", "--players", "200",
+                [HERE / "run", "--json", "--rounds", "1", "--seconds", "0.15", "--players", "200",
                  "--tries", "1", "--long", "--many-players", "400", "--aged-grants", "2000",
                  "--entries", "1000",
                  "--directory", directory],

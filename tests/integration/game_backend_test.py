@@ -4,7 +4,7 @@ play, trade, pay, send mail and leave, servers that crash and steal, on a cluste
 and frozen all the while. Each call is journalled by its caller. In the end every unknown outcome is settled,
 and a judge of our own looks at the journals alone.
 
-HOLDFAST_GAME_SECONDS: how long they play, 40 by default. HOLDFAST_GAME_SEED: who is killed when.
+HOLDFAST_GAME_SECONDS: how long they play, 25 by default. HOLDFAST_GAME_SEED: who is killed when.
 HOLDFAST_GAME_JOURNALS: a directory for the journals, which is kept.
 """
 
@@ -26,7 +26,7 @@ sys.path.insert(0, str(GAME))
 import check  # noqa: E402  (of the folder beside this file)
 import doctor  # noqa: E402
 
-SECONDS = float(os.environ.get("HOLDFAST_GAME_SECONDS", "40"))
+SECONDS = float(os.environ.get("HOLDFAST_GAME_SECONDS", "25"))
 SEED = int(os.environ.get("HOLDFAST_GAME_SEED", time.time()))
 SERVERS, HANDS, PLAYERS = 3, 4, 18
 # Each lie is a judgement of all that was written: a long run is told some of them.

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 #include "runtime/base/check.h"
 
 #define NODES       7u

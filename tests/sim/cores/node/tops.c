@@ -1,5 +1,5 @@
 /* What is done in tops.h: edges are made and taken away, hours pass, owners change, nodes pull. */
-#include "tests/sim/cores/tops.h"
+#include "tests/sim/cores/node/tops.h"
 
 #include <inttypes.h>
 #include <stdio.h>

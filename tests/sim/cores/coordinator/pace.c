@@ -1,4 +1,4 @@
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 
 #include <stdlib.h>
 

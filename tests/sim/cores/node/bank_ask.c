@@ -10,7 +10,7 @@
 #include "idl/limit.h"
 #include "node/core/codec/arena_proto.h"
 #include "runtime/base/check.h"
-#include "tests/sim/cores/bank.h"
+#include "tests/sim/cores/node/bank.h"
 
 #define TURNS          100u
 #define GIFTS          8u /* To begin with. */

@@ -6,7 +6,7 @@
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 
 #define FIRST 1000u
 

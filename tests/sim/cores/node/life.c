@@ -1,4 +1,4 @@
-#include "tests/sim/cores/life.h"
+#include "tests/sim/cores/node/life.h"
 
 #include <string.h>
 

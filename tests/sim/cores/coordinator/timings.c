@@ -5,7 +5,7 @@
  * turns.c.
  */
 #include "runtime/base/check.h"
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 
 #define FIRST       1000u /* Revision of the first server. */
 #define SERVERS_MAX 40u

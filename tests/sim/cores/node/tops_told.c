@@ -6,7 +6,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/favorite/partial.h"
 #include "runtime/base/check.h"
-#include "tests/sim/cores/tops.h"
+#include "tests/sim/cores/node/tops.h"
 
 #define LIMIT_MAX 1000u
 

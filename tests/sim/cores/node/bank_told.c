@@ -4,7 +4,7 @@
 
 #include "node/core/codec/arena_proto.h"
 #include "runtime/base/check.h"
-#include "tests/sim/cores/bank.h"
+#include "tests/sim/cores/node/bank.h"
 
 #define PAGES_MAX 600u
 

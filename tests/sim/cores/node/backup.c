@@ -9,7 +9,7 @@
 #include "holdfast/v1/backup.pb-c.h"
 #include "idl/error_code.h"
 #include "runtime/base/row_digest.h"
-#include "tests/sim/cores/life.h"
+#include "tests/sim/cores/node/life.h"
 
 #define PARTS_MAX 6u
 

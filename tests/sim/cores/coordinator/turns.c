@@ -8,7 +8,7 @@
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/shard_change.h"
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 
 /* Of writes that give the shard, or any (PACE_SHARDS), to another owner. */
 static uint32_t moves_of(const struct pace *p, uint32_t shard, uint64_t *ret_last_ms)

@@ -8,7 +8,7 @@
 
 #include "idl/method.h"
 #include "runtime/base/check.h"
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 
 #define KEPT_MAX 64u
 #define SERVER   1000u

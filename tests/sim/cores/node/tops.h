@@ -3,8 +3,8 @@
  * pull.h, puller.h and docs/favorites.md said again. Two nodes carry what is pulled, by the very
  * puller of the product; the room loses their calls and gives their homes from one to the other.
  */
-#ifndef TESTS_SIM_CORES_TOPS_H
-#define TESTS_SIM_CORES_TOPS_H
+#ifndef TESTS_SIM_CORES_NODE_TOPS_H
+#define TESTS_SIM_CORES_NODE_TOPS_H
 
 #include "node/core/top/puller.h"
 #include "node/core/top/top.h"

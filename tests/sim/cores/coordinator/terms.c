@@ -6,7 +6,7 @@
 #include "idl/method.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/shard_change.h"
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 
 #define FIRST   1000u
 #define SERVERS 3u

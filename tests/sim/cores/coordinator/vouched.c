@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 
 #define NODES    4u /* The last one holds nothing at first. */
 #define RETRY_MS 50u

@@ -15,7 +15,7 @@
 #include "node/rpc/fixture_edges.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
-#include "tests/sim/cores/life.h"
+#include "tests/sim/cores/node/life.h"
 
 #define TURNS            140u
 #define SEEN             2048u

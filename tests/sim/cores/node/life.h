@@ -3,8 +3,8 @@
  * the rooms of the node. Whether a request is refused does not matter here; the cluster simulator
  * judges that.
  */
-#ifndef TESTS_SIM_CORES_LIFE_H
-#define TESTS_SIM_CORES_LIFE_H
+#ifndef TESTS_SIM_CORES_NODE_LIFE_H
+#define TESTS_SIM_CORES_NODE_LIFE_H
 
 #include "node/rpc/fixture.h"
 #include "tests/sim/cores/rsim.h"

@@ -1,4 +1,4 @@
-#include "tests/sim/cores/bank.h"
+#include "tests/sim/cores/node/bank.h"
 
 #include <inttypes.h>
 #include <string.h>

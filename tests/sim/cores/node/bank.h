@@ -4,8 +4,8 @@
  * request is judged before it is sent: it has to be refused for one of the reasons found here, or
  * to do what is done here.
  */
-#ifndef TESTS_SIM_CORES_BANK_H
-#define TESTS_SIM_CORES_BANK_H
+#ifndef TESTS_SIM_CORES_NODE_BANK_H
+#define TESTS_SIM_CORES_NODE_BANK_H
 
 #include "holdfast/v1/inventory.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"

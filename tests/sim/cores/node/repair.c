@@ -14,7 +14,7 @@
 #include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
-#include "tests/sim/cores/life.h"
+#include "tests/sim/cores/node/life.h"
 
 #define SPOILT_MAX 12u
 #define NONSENSE   SLICE_LITERAL("\xff\xfe")

@@ -3,8 +3,8 @@
  * room can say to the millisecond when each had to come. Ticks are 1 ms apart once it has begun:
  * what a limit decides is decided at the limit, one below it and one above it.
  */
-#ifndef TESTS_SIM_CORES_PACE_H
-#define TESTS_SIM_CORES_PACE_H
+#ifndef TESTS_SIM_CORES_COORDINATOR_PACE_H
+#define TESTS_SIM_CORES_COORDINATOR_PACE_H
 
 #include "coordinator/core/world.h"
 #include "tests/sim/cores/rsim.h"

@@ -6,7 +6,7 @@
  * replica gives, and is given none.
  */
 #include "runtime/base/check.h"
-#include "tests/sim/cores/pace.h"
+#include "tests/sim/cores/coordinator/pace.h"
 
 #define NODES 3u
 
