@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -21,6 +22,7 @@
 #define STREAMS   60u
 #define PIPES     40u
 #define EACH      30u
+#define PEERS     12u
 #define PLAYER    "0123456789012345678901234567890123456789012345678901234567890123"
 #define PATH_PLAN "/holdfast.v1.ProfileService/UpdateProfile" /* As long as the port takes. */
 #define HEALTH    "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -133,6 +135,38 @@ static void others_are_answered_before_many_streams_are(void **state)
     assert_int_equal(rpc_server_stats(f->server)->head_bytes, 0);
     client_close(&other);
     peer_close(&peer);
+}
+
+static void others_are_answered_before_streams_of_many_connections_are(void **state)
+{
+    struct fixture *f = *state;
+    struct peer *peers = mem_zalloc(PEERS * sizeof *peers);
+    int on = 1;
+
+    fixture_start(f);
+    for (unsigned i = 0; i < PEERS; i++) {
+        peer_connect(f, &peers[i]);
+        peer_call(&peers[i], PATH_BALANCES, "application/json", SLICE_LITERAL("{}"), NULL);
+        assert_true(peer_await(f, &peers[i], &peers[i].answers[0]));
+        assert_int_equal(setsockopt(peers[i].client.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on),
+                         0);
+    }
+    struct client other = client_connect(f);
+    fixture_settle(f);
+    uint64_t before = rpc_server_stats(f->server)->requests;
+    for (unsigned i = 0; i < PEERS * EACH; i++)
+        peer_call(&peers[i / EACH], PATH_BALANCES, "application/json", SLICE_LITERAL("{}"), NULL);
+    client_send_text(&other, HEALTH);
+    assert_in_range(requests_until_answered(f, &other) - before, 1,
+                    2 * (HTTP_ROUND_REQUESTS + HTTP_TURN_REQUESTS + 2 * PEERS));
+    for (unsigned i = 0; i < PEERS; i++) {
+        while (peers[i].closed_count < EACH + 1)
+            assert_true(peer_await(f, &peers[i], &peers[i].answers[peers[i].closed_count]));
+        peer_close(&peers[i]);
+    }
+    assert_int_equal(rpc_server_stats(f->server)->requests - before, PEERS * EACH + 1);
+    client_close(&other);
+    free(peers);
 }
 
 /* libuv alone would read 32 buffers of it at once. The first path takes such a body; at the second
@@ -384,6 +418,7 @@ int main(void)
         TEST(others_are_answered_before_a_long_pipeline_is),
         TEST(others_are_answered_before_many_pipelines_are),
         TEST(others_are_answered_before_many_streams_are),
+        TEST(others_are_answered_before_streams_of_many_connections_are),
         TEST(others_are_answered_before_a_long_body_is_read),
         TEST(a_connection_rests_that_a_full_process_refused),
         TEST(what_comes_while_a_connection_rests_is_answered),
