@@ -153,6 +153,14 @@ def small_calls(endpoint, key=None):
     return make
 
 
+def tls_grants(suite):
+    """Grants over TLS; each caller has a player of its own, since a router bounds calls for one."""
+    def make():
+        caller, player = connections.TlsCaller(suite.tls_port, suite.ca), f"other-{uuid7()}"
+        return lambda: caller.grant(player)
+    return make
+
+
 @contextlib.contextmanager
 def running(suite):
     suite.setUpClass()
@@ -173,7 +181,7 @@ def hellos(rounds):
             def attack(seconds, port=port):
                 with connections.attacked("hellos", port, connections.HELLOS_PER_S):
                     time.sleep(seconds)
-            interleaved(what, suite, lambda: connections.TlsCaller(suite.tls_port, suite.ca).grant, attack, rounds)
+            interleaved(what, suite, tls_grants(suite), attack, rounds)
 
 
 def flooded(what, suite, request, at_once, rounds, key=None):
@@ -283,7 +291,7 @@ def answers_tls(rounds):
             flood = FORK.Process(target=tls_flood, args=(suite.tls_port, suite.ca, request, 600, seconds))
             flood.start()
             flood.join()
-        interleaved("answers-tls", suite, lambda: connections.TlsCaller(suite.tls_port, suite.ca).grant, attack, rounds,
+        interleaved("answers-tls", suite, tls_grants(suite), attack, rounds,
                     one_ms=round(one_ms, 2))
 
 
