@@ -395,7 +395,7 @@
 #define ERRORS_CLAIM_NAME(X) \
     OF_NAME(X) \
     X(CAPACITY_FULL, FINAL, "the player would have too many sections", "make room; raise `attempt` to ask again") \
-    X(VERSION_CONFLICT, FINAL, "another player has the name, or this one has one already: `field` says which", "choose another name, or release the old one, under a new op_id")
+    X(VERSION_CONFLICT, FINAL, "another player has the name, or this one has one already, or has not the one that `replaces` names: `field` says which", "choose another name, or look which one the player has; then claim under a new op_id")
 #define ERRORS_RELEASE_NAME(X) \
     OF_NAME(X) \
     X(VERSION_CONFLICT, FINAL, "the name is not this player's under `number`", "FindByName; release it under the number of then, if it is still the player's")

@@ -213,6 +213,16 @@ static int claim(const struct arguments *arguments)
                               version_columns);
 }
 
+static int rename_user(const struct arguments *arguments)
+{
+    json_t *request = naming(arguments), *replaces = json_object();
+
+    put_name(replaces, arguments->words[2]);
+    json_object_set_new(replaces, "number", json_string(arguments->words[3]));
+    json_object_set_new(request, "replaces", replaces);
+    return target_change_call(arguments, "UserService/ClaimName", request, version_columns);
+}
+
 static int release(const struct arguments *arguments)
 {
     json_t *request = naming(arguments);
@@ -275,6 +285,15 @@ const struct verb verb_user[] = {
         .options =
             VERB_OPTIONS(&option_authority, &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = claim,
+    },
+    {
+        .words = "user rename",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "PLAYER NAME#TAG OLD#TAG NUMBER",
+        .summary = "give a player a name in place of its own, by the number of that binding",
+        .options =
+            VERB_OPTIONS(&option_authority, &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = rename_user,
     },
     {
         .words = "user release",
