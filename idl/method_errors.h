@@ -403,6 +403,12 @@
     OF_PLAYER_READ(X) OF_FRESH(X) \
     X(TXN_CONFLICT, OPEN, "a claim or a release of the name is not decided yet", "")
 
+#define ERRORS_SET_USER_FLAGS(X) \
+    OF_OPERATION(X) OF_KIND(X) \
+    X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor, without roles, payments", "") \
+    X(CAPACITY_FULL, FINAL, "the player would have more than 32 roles, 32 flags or 64 sections", "remove or clear some; raise `attempt` to ask again")
+#define ERRORS_GET_USER_FLAGS(X) OF_PLAYER_READ(X) OF_FRESH(X)
+
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)
 #define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SHARD_STATE(X)
