@@ -329,6 +329,46 @@ static int setup_plain(void **state)
     return 0;
 }
 
+static void expect_dropped(struct fixture *f, bool dropped)
+{
+    struct node_log_shard known;
+
+    fixture_close(f);
+    fixture_open(f);
+    node_log_shard_get(f->log, 4, &known);
+    assert_int_equal(known.dropped, dropped);
+}
+
+/* Only its replica knows when it holds all again. */
+static void a_removed_shard_that_was_reset_is_known_as_dropped(void **state)
+{
+    struct fixture *f = &((struct small *)*state)->fixture;
+    struct rep_write write = { .type = REP_WRITE_PROMISE, .promise = { 3, 9, 0 } };
+
+    fixture_open(f);
+    fixture_promise(f, 4, 6);
+    fixture_append(f, 4, 20, 1000);
+    fixture_reset(f, 4); /* For a snapshot. */
+    expect_dropped(f, false);
+    fixture_write(f, 4, &write);
+    expect_dropped(f, false);
+    fixture_reset(f, 4);
+    expect_dropped(f, true);
+    write =
+        (struct rep_write){ .type = REP_WRITE_PROMISE, .promise = { 3, 10, 9 }, .dropped = true };
+    fixture_write(f, 4, &write);
+    fixture_reset(f, 4);
+    for (uint32_t round = 0; round < 12; round++) {
+        fixture_append(f, 1, 1, ENTRY_BODY_BYTES_MAX);
+        node_log_retain(f->log, 1, f->shards[1].last_index);
+    }
+    expect_dropped(f, true);
+    write.dropped = false;
+    fixture_write(f, 4, &write);
+    expect_dropped(f, false);
+    fixture_close(f);
+}
+
 static void damage_stays_known_over_recycling_until_the_shard_is_reset(void **state)
 {
     struct fixture *f = &((struct small *)*state)->fixture;
@@ -474,6 +514,7 @@ int main(void)
         TEST(what_a_later_batch_calls_durable_is_damage_when_torn, setup_clean),
         TEST(a_file_cut_short_is_damage, setup_clean),
         TEST(another_replicas_log_is_damage, setup_clean),
+        TEST(a_removed_shard_that_was_reset_is_known_as_dropped, setup_plain),
         TEST(damage_stays_known_over_recycling_until_the_shard_is_reset, setup_plain),
         TEST(only_the_shards_of_what_was_lost_are_damaged, setup_plain),
         TEST(damage_under_a_running_log_is_found_by_the_read, setup_plain),

@@ -135,7 +135,7 @@ void fixture_append(struct fixture *fixture, uint32_t shard, uint32_t count, uin
     free(writes);
 }
 
-static void write_one(struct fixture *fixture, uint32_t shard, const struct rep_write *write)
+void fixture_write(struct fixture *fixture, uint32_t shard, const struct rep_write *write)
 {
     submit_and_wait(
         fixture, &(struct node_log_request){
@@ -147,7 +147,8 @@ void fixture_promise(struct fixture *fixture, uint32_t shard, uint64_t epoch)
     struct promise promise = { .config = 3, .epoch = epoch, .owner = 9 };
 
     fixture->shards[shard].promise = promise;
-    write_one(fixture, shard, &(struct rep_write){ .type = REP_WRITE_PROMISE, .promise = promise });
+    fixture_write(fixture, shard,
+                  &(struct rep_write){ .type = REP_WRITE_PROMISE, .promise = promise });
 }
 
 void fixture_truncate(struct fixture *fixture, uint32_t shard, uint64_t keep_index)
@@ -159,8 +160,8 @@ void fixture_truncate(struct fixture *fixture, uint32_t shard, uint64_t keep_ind
     model->last_hash = model->hashes[keep_index];
     if (model->commit_index > keep_index)
         model->commit_index = keep_index;
-    write_one(fixture, shard,
-              &(struct rep_write){ .type = REP_WRITE_TRUNCATE, .keep_index = keep_index });
+    fixture_write(fixture, shard,
+                  &(struct rep_write){ .type = REP_WRITE_TRUNCATE, .keep_index = keep_index });
 }
 
 void fixture_commit(struct fixture *fixture, uint32_t shard, uint64_t commit_index)

@@ -44,6 +44,7 @@ void fixture_close(struct fixture *fixture);
 
 /* Each makes one request and waits until it is durable. */
 void fixture_append(struct fixture *fixture, uint32_t shard, uint32_t count, uint32_t body_bytes);
+void fixture_write(struct fixture *fixture, uint32_t shard, const struct rep_write *write);
 void fixture_promise(struct fixture *fixture, uint32_t shard, uint64_t epoch);
 void fixture_truncate(struct fixture *fixture, uint32_t shard, uint64_t keep_index);
 void fixture_commit(struct fixture *fixture, uint32_t shard, uint64_t commit_index);

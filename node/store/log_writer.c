@@ -216,8 +216,9 @@ static bool gather_truncate(struct node_log *log, uint32_t shard, uint64_t keep_
                &(struct record){ .type = RECORD_TRUNCATE, .shard = shard, .index = keep_index });
 }
 
-static bool gather_promise(struct node_log *log, uint32_t shard, const struct promise *promise)
+static bool gather_promise(struct node_log *log, uint32_t shard, const struct rep_write *write)
 {
+    const struct promise *promise = &write->promise;
     struct log_batch *batch = &log->writer.batch;
 
     if (!log_batch_fits(batch, PROMISE_BYTES, log->config.batch_bytes_max) && !flush(log))
@@ -227,6 +228,7 @@ static bool gather_promise(struct node_log *log, uint32_t shard, const struct pr
     store_u64(payload + 8, promise->epoch);
     store_u64(payload + 16, promise->owner);
     log_batch_add(batch, &(struct record){ .type = RECORD_PROMISE,
+                                           .flags = write->dropped ? RECORD_DROPPED : 0,
                                            .shard = shard,
                                            .payload = { payload, PROMISE_BYTES } });
     return true;
@@ -249,6 +251,9 @@ static bool gather_reset(struct node_log *log, uint32_t shard)
     struct record record = log_shard_sticky(log, shard, RECORD_RESET, log_batch_promise(batch));
     record.index = 0;
     record.commit_index = 0;
+    if (known.promise.epoch > 0 &&
+        known.promise.owner == 0) /* It was removed: no snapshot comes instead. */
+        record.flags |= RECORD_DROPPED;
     log_batch_add(batch, &record);
     return true;
 }
@@ -263,7 +268,7 @@ static bool gather_write(struct node_log *log, uint32_t shard, const struct rep_
                                           .commit_index = write->commit_index,
                                           .payload = write->entry->encoded });
     case REP_WRITE_PROMISE:
-        return gather_promise(log, shard, &write->promise);
+        return gather_promise(log, shard, write);
     case REP_WRITE_TRUNCATE:
         return gather_truncate(log, shard, write->keep_index);
     }

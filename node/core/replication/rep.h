@@ -66,6 +66,9 @@ struct rep_image {
     /* It was REP_SEALING or REP_ADOPTING under this promise when a snapshot took its place, so it
      * made no START of that epoch and may go on. False after a crash, which knows no better. */
     bool resumes;
+    /* It was removed and dropped all that it held, and does not hold all again that was committed:
+     * what it lacks proves nothing, so it gives no promise to an owner that seals. */
+    bool dropped;
     struct promise promise;
     uint64_t applied_index;       /* Included in the database. */
     struct hash128 applied_hash;  /* Hash of that entry. */
@@ -134,6 +137,7 @@ struct rep_write {
     struct entry *entry;    /* ENTRY: a reference, the receiver's to drop. */
     uint64_t commit_index;  /* ENTRY: known committed when written, for replay. */
     struct promise promise; /* PROMISE */
+    bool dropped;           /* PROMISE: see rep_image. */
     uint64_t keep_index;    /* TRUNCATE: entries above it are orphans: audit, then drop. */
 };
 

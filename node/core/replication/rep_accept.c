@@ -90,6 +90,19 @@ void rep_follower_commit(struct rep *rep, struct rep_out *out)
     out->committed = true;
 }
 
+/* It holds the START of the owner that it follows, which is committed, and so all that was
+ * committed before: what it lacks proves something again. */
+static void hold_again(struct rep *rep, struct rep_out *out)
+{
+    struct dot last = rep_log_last_dot(rep);
+
+    if (!rep->dropped || last.epoch != rep->promise.epoch ||
+        rep->commit_index + last.counter <= rep->window.last_index)
+        return;
+    rep->dropped = false;
+    rep_write_promise(rep, out);
+}
+
 static void acknowledge(struct rep *rep, struct rep_out *out)
 {
     struct rep_message ack = rep_message_make(rep, REP_MSG_APPEND_ACK);
@@ -152,6 +165,7 @@ void rep_append(struct rep *rep, uint64_t from, const struct rep_message *m, str
         return;
     }
     rep_follower_commit(rep, out);
+    hold_again(rep, out);
     if (round_new || rep->ticket_step == 0)
         acknowledge(rep, out); /* What was written is acknowledged when it is durable. */
 }

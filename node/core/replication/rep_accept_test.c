@@ -107,8 +107,9 @@ static void followers_commit_no_more_than_is_durable_here(void **state)
     end(sim);
 }
 
-/* The first entry of owner 2's epoch 1, to replica 1. */
-static struct entry *start_of_version(uint32_t apply_version, const struct membership *membership)
+/* The first entry of owner 2's epoch, to replica 1. */
+static struct entry *start_of_version(uint32_t apply_version, const struct membership *membership,
+                                      uint64_t epoch)
 {
     struct start start = { .membership = *membership,
                            .generation = 1,
@@ -117,7 +118,7 @@ static struct entry *start_of_version(uint32_t apply_version, const struct membe
 
     start_encode(&start, &body);
     struct entry *entry = entry_new(
-        ENTRY_START, &(struct entry_head){ .index = 1, .dot = { 1, 2, 1 } }, buf_slice(&body));
+        ENTRY_START, &(struct entry_head){ .index = 1, .dot = { epoch, 2, 1 } }, buf_slice(&body));
     buf_deinit(&body);
     return entry;
 }
@@ -133,7 +134,7 @@ static void entries_of_rules_that_the_program_does_not_know_are_not_taken(void *
             .votes = true, .log_first_index = 1, .apply_version = 1, .apply_version_max = 1
         };
         struct rep *rep = rep_new(5, 1, &limits, &image);
-        struct entry *entry = start_of_version(version, &membership);
+        struct entry *entry = start_of_version(version, &membership, 1);
         struct rep_message message = { .type = REP_MSG_APPEND,
                                        .shard = 5,
                                        .generation = 1,
@@ -161,6 +162,75 @@ static void entries_of_rules_that_the_program_does_not_know_are_not_taken(void *
     }
 }
 
+/* Replica 1 hears that from owner 2, and its disk does all that it asks for. True: it promises, or
+ * acknowledges, or both. */
+static bool hears(struct rep *rep, struct rep_message *m, bool *ret_dropped)
+{
+    struct rep_event event = {
+        .type = REP_RECEIVE, .now_ms = 1000, .unix_ms = 1000, .from = 2, .message = m
+    };
+    struct rep_out out = { 0 };
+
+    m->shard = 5;
+    m->owner = 2;
+    m->apply_version = 1;
+    assert_int_equal(rep_step(rep, &event, &out), ERR_OK);
+    bool answers = out.write_count + out.send_count > 0;
+    event.type = REP_PERSISTED;
+    for (uint32_t i = 0; i < out.write_count; i++) {
+        if (out.writes[i].type == REP_WRITE_PROMISE)
+            *ret_dropped = out.writes[i].dropped;
+        event.ticket = out.writes[i].ticket;
+    }
+    if (event.ticket > 0)
+        assert_int_equal(rep_step(rep, &event, &out), ERR_OK);
+    rep_out_deinit(&out);
+    return answers;
+}
+
+/* An etcd that was restored from before its removal names it a member, without the learning that
+ * others begin with. */
+static void who_dropped_all_gives_no_vote_until_it_holds_all_again(void **state)
+{
+    struct membership membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } };
+    struct rep_limits limits = rep_limits_default();
+    struct rep_image image = { .votes = true,
+                               .dropped = true,
+                               .promise = { 1, 7, 0 },
+                               .log_first_index = 1,
+                               .apply_version = 1,
+                               .apply_version_max = 1 };
+    struct rep_message seal = { .type = REP_MSG_SEAL, .config = 1, .epoch = 8 };
+    struct rep_message append = { .type = REP_MSG_APPEND, .config = 1, .epoch = 8 };
+    struct entry *entry = start_of_version(1, &membership, 8);
+    bool dropped = false;
+    (void)state;
+
+    struct rep *rep = rep_new(5, 1, &limits, &image);
+    assert_false(hears(rep, &seal, &dropped));
+    assert_true(hears(rep, &append, &dropped)); /* Its promise is above the tombstone now, */
+    assert_true(dropped && rep_is_mute(rep));
+    rep_free(rep);
+    image.promise = (struct promise){ 1, 8, 2 };
+    rep = rep_new(5, 1, &limits, &image); /* also in another life. */
+    seal.epoch = 9;
+    assert_false(hears(rep, &seal, &dropped));
+    append.entries = &entry;
+    append.entry_count = 1;
+    assert_true(hears(rep, &append, &dropped));
+    assert_false(hears(rep, &seal, &dropped)); /* What it holds may never be committed. */
+    append.entries = NULL;
+    append.entry_count = 0;
+    append.prev_index = append.commit_index = append.round = 1;
+    append.prev_hash = entry->hash;
+    assert_true(hears(rep, &append, &dropped));
+    assert_false(dropped || rep_is_mute(rep));
+    assert_true(hears(rep, &seal, &dropped));
+    assert_false(dropped);
+    entry_unref(entry);
+    rep_free(rep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +240,7 @@ int main(void)
         cmocka_unit_test(entries_dated_ahead_wait_for_the_clock),
         cmocka_unit_test(followers_commit_no_more_than_is_durable_here),
         cmocka_unit_test(entries_of_rules_that_the_program_does_not_know_are_not_taken),
+        cmocka_unit_test(who_dropped_all_gives_no_vote_until_it_holds_all_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

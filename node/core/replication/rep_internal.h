@@ -152,6 +152,7 @@ struct rep {
     uint64_t retain_index;
     uint64_t snapshot_source;
     bool resumes; /* See rep_image. */
+    bool dropped; /* Likewise. */
     bool buried;  /* REP_DAMAGED: a confirmed record does not name it, and that is promised. */
     struct rep_seal_answer seal_answer;
     struct rep_fetch_answer fetch_answer;
@@ -190,6 +191,8 @@ void rep_note_orphan(struct rep_out *out, struct entry *entry);
 
 /* rep_peer.c */
 /* It owns the shard, or is about to. */
+/* It holds nothing, and was removed. */
+bool rep_is_empty_tombstone(const struct rep *rep);
 bool rep_leads(const struct rep *rep);
 struct rep_peer *rep_peer_find(const struct rep *rep, uint64_t replica);
 /* Majority, or both majorities, of those for whom `holds` says yes; self included. */

@@ -80,6 +80,7 @@ void rep_write_promise(struct rep *rep, struct rep_out *out)
         .type = REP_WRITE_PROMISE,
         .ticket = rep_ticket(rep),
         .promise = rep->promise,
+        .dropped = rep->dropped,
     };
 }
 

@@ -107,3 +107,8 @@ bool rep_is_tombstone(const struct rep *rep)
 {
     return rep->promise.epoch > 0 && rep->promise.owner == 0;
 }
+
+bool rep_is_empty_tombstone(const struct rep *rep)
+{
+    return rep_is_tombstone(rep) && rep->window.last_index == 0;
+}

@@ -5,8 +5,6 @@
 #include "runtime/base/check.h"
 
 #define FIRST_START_WAIT_MS 5000u
-/* No shard changes its owner so often while a replica is away. */
-#define RESTORED_EPOCHS 500000u
 
 static void peers_add(struct rep *rep, const uint64_t *replicas, uint32_t count)
 {
@@ -79,15 +77,6 @@ static void record_damaged(struct rep *rep, const struct rep_record *record, str
         rep->membership = *m;
 }
 
-/* It was removed and dropped all, and an etcd that was restored from before that names it again,
- * without the learning that others begin with: what it does not have proves nothing. Such an etcd
- * is accepted with epochs a million above all that were known (DESIGN section 4). */
-static bool has_dropped_all(const struct rep *rep, const struct promise *asked)
-{
-    return rep_is_tombstone(rep) && rep->window.last_index == 0 &&
-           asked->epoch >= rep->promise.epoch + RESTORED_EPOCHS;
-}
-
 void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out *out)
 {
     const struct membership *m = &record->membership;
@@ -116,8 +105,7 @@ void rep_record(struct rep *rep, const struct rep_record *record, struct rep_out
         bury(rep, record, out);
         return;
     }
-    if (record->owner != rep->self || !rep->votes || rep->quarantined ||
-        has_dropped_all(rep, &asked))
+    if (record->owner != rep->self || !rep->votes || rep->quarantined || rep->dropped)
         return;
     if ((order != REP_GREATER && !resumes) || !membership_has(m, rep->self))
         return;
@@ -153,7 +141,7 @@ void rep_seal(struct rep *rep, uint64_t from, const struct rep_message *m, struc
         rep_send(out, from, &refusal);
         return;
     }
-    if (has_dropped_all(rep, &asked))
+    if (rep->dropped)
         return;
     if (order == REP_GREATER)
         rep_promise(rep, &asked, out);

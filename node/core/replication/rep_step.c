@@ -39,6 +39,7 @@ struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limi
     rep->apply_version_max = image->apply_version_max;
     rep->apply_version_floor = image->apply_version_floor;
     rep_log_init(rep, image);
+    rep->dropped = image->dropped;
     rep->known = rep->promise;
     return rep;
 }
@@ -68,6 +69,7 @@ static void rep_check(const struct rep *rep)
     CHECK(IMPLIES(rep_leads(rep), rep->known.epoch == rep->promise.epoch));
     CHECK(IMPLIES(rep_leads(rep), rep->votes));
     CHECK(IMPLIES(rep_leads(rep), !rep->quarantined));
+    CHECK(IMPLIES(rep_leads(rep), !rep->dropped));
     CHECK(IMPLIES(rep->source != NULL, rep->role == REP_ADOPTING));
     CHECK(IMPLIES(rep->round_open, rep->role == REP_OWNER));
     if (rep->role != REP_STARTING && rep->role != REP_OWNER)

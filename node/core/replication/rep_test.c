@@ -108,39 +108,6 @@ static void an_owner_is_known_though_a_removed_replica_told_the_epoch_first(void
     rep_free(rep);
 }
 
-/* By an etcd that was restored from before its removal. One that never held anything votes. */
-static void removed_replica_does_not_vote_with_nothing_when_it_is_named_again(void **state)
-{
-    struct rep_image image = { .votes = true, .promise = { 1003, 1000006, 0 } };
-    struct rep_limits limits = rep_limits_default();
-    struct rep_message m = { .type = REP_MSG_SEAL, .shard = 1, .owner = 1 };
-    struct rep_event event = { .type = REP_RECEIVE, .now_ms = 10, .from = 1, .message = &m };
-    struct rep_record named = record_of(2000009, 2004, 2);
-    struct rep_out out = { 0 };
-    (void)state;
-
-    for (uint64_t self = 1; self <= 2; self++) {
-        struct rep *rep = rep_new(1, self, &limits, &image);
-
-        tell(rep, &named, &out);
-        assert_int_equal(rep_role(rep), REP_FOLLOWER);
-        rep_free(rep);
-    }
-    struct rep *rep = rep_new(1, 2, &limits, &image);
-
-    m.config = 2003;
-    m.epoch = 2000009;
-    assert_int_equal(rep_step(rep, &event, &out), ERR_OK);
-    assert_int_equal(out.write_count + out.send_count, 0);
-    m.config = 1004;
-    m.epoch = 1000007;
-    assert_int_equal(rep_step(rep, &event, &out), ERR_OK);
-    assert_int_equal(out.write_count, 1);
-    assert_int_equal(out.writes[0].promise.epoch, 1000007);
-    rep_out_deinit(&out);
-    rep_free(rep);
-}
-
 /* What is left of its promises says that it was removed; it came back since. */
 static void damaged_replica_trusts_a_confirmed_record_alone(void **state)
 {
@@ -404,7 +371,6 @@ int main(void)
         cmocka_unit_test(two_replicas_that_differ_are_told_and_left_alone),
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
         cmocka_unit_test(an_owner_is_known_though_a_removed_replica_told_the_epoch_first),
-        cmocka_unit_test(removed_replica_does_not_vote_with_nothing_when_it_is_named_again),
         cmocka_unit_test(damaged_replica_trusts_a_confirmed_record_alone),
         cmocka_unit_test(damaged_replica_that_was_buried_already_is_told_once_more),
         cmocka_unit_test(owner_declines_an_epoch_that_it_had_in_another_life),

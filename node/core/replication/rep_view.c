@@ -123,7 +123,7 @@ bool rep_may_drop(const struct rep *rep)
 
 bool rep_is_mute(const struct rep *rep)
 {
-    return rep->role == REP_DAMAGED || (rep_is_tombstone(rep) && rep->window.last_index == 0);
+    return rep->role == REP_DAMAGED || rep->dropped || rep_is_empty_tombstone(rep);
 }
 
 bool rep_member_state(const struct rep *rep, uint64_t replica, uint64_t *ret_matched_index,

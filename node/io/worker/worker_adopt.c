@@ -175,9 +175,10 @@ void worker_give_up(struct worker *worker, uint32_t shard, err e)
     report_damage(worker, shard, e);
     node_log_shard_get(worker->options.store_log, shard, &known);
     worker->slots[shard].damaged = true;
-    struct shard_image husk = {
-        .rep = { .damaged = true, .promise = known.promise, .log_first_index = 1 }
-    };
+    struct shard_image husk = { .rep = { .damaged = true,
+                                         .dropped = known.dropped,
+                                         .promise = known.promise,
+                                         .log_first_index = 1 } };
     CHECK(worker_adopt(worker, shard, &husk) == ERR_OK);
 }
 

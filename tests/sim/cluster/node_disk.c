@@ -584,10 +584,11 @@ static void make_husk(struct sim *sim, struct sim_node *node, uint32_t shard)
     slot->damaged = true;
     slot->commit_seen = 0;
     slot->applied_seen = 0;
-    struct shard_image husk = {
-        .number = shard,
-        .rep = { .damaged = true, .promise = slot->disk.promise, .log_first_index = 1 }
-    };
+    struct shard_image husk = { .number = shard,
+                                .rep = { .damaged = true,
+                                         .dropped = slot->disk.dropped,
+                                         .promise = slot->disk.promise,
+                                         .log_first_index = 1 } };
     CHECK(shard_new(node->id, &limits, node_handlers(), &husk, &slot->shard) == ERR_OK);
     sim_say(sim, "node %u   s%u is damaged: it is not served from here", node->id, shard);
 }

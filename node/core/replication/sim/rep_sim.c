@@ -393,7 +393,7 @@ void rep_sim_forget(struct rep_sim *sim, uint64_t id)
     promise = node->disk.promise;
     sim_disk_deinit(&node->lost);
     node->lost = node->disk;
-    node->disk = (struct sim_disk){ .promise = promise };
+    node->disk = (struct sim_disk){ .promise = promise, .dropped = true };
     node->forgot = true;
     sim->counts.forgotten++;
     rep_sim_restart(sim, id);

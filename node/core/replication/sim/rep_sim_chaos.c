@@ -140,6 +140,7 @@ static void promote_learner(struct rep_sim *sim)
     rep_sim_record(sim, any_member(sim), &m);
 }
 
+/* Of those that dropped what they had, the coordinator lets no one join that has not learned. */
 static void join(struct rep_sim *sim)
 {
     struct membership m = record_get(sim)->membership;
@@ -149,8 +150,11 @@ static void join(struct rep_sim *sim)
     m.new_count = 0;
     m.learner = 0;
     for (uint32_t i = 0; i < sim->node_count && m.new_count < size; i++)
-        if (sim->node_count - i <= size - m.new_count || sim_random_chance(&sim->random, 600))
+        if (!sim->nodes[i].disk.dropped &&
+            (sim->node_count - i <= size - m.new_count || sim_random_chance(&sim->random, 600)))
             m.new_members[m.new_count++] = i + 1;
+    if (m.new_count == 0)
+        return;
     sim->counts.joins++;
     rep_sim_record(sim, any_member(sim), &m);
 }
@@ -215,7 +219,8 @@ static void forget_removed(struct rep_sim *sim)
     for (uint32_t i = 0; i < sim->node_count; i++) {
         struct sim_node *node = &sim->nodes[i];
         if (node->rep == NULL || node->wiped || !rep_is_removed(node->rep) ||
-            rep_last_index(node->rep) == 0)
+            rep_last_index(node->rep) == 0 ||
+            membership_has(&record_get(sim)->membership, node->id))
             continue;
         sim->counts.removals++;
         if (sim_random_chance(&sim->random, 300))

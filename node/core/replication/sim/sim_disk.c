@@ -58,6 +58,7 @@ static void make_durable(struct sim_disk *disk, struct rep_write *write)
         break;
     case REP_WRITE_PROMISE:
         disk->promise = write->promise;
+        disk->dropped = write->dropped;
         break;
     case REP_WRITE_TRUNCATE:
         CHECK(write->keep_index >= disk->checkpoint.index);
@@ -157,6 +158,7 @@ void sim_disk_reset(struct sim_disk *disk)
     CHECK(disk->pending_count == 0);
     truncate_log(disk, 0);
     disk->commit_index = 0;
+    disk->dropped |= disk->promise.epoch > 0 && disk->promise.owner == 0;
 }
 
 struct rep_image sim_disk_image(const struct sim_disk *disk)
@@ -170,6 +172,7 @@ struct rep_image sim_disk_image(const struct sim_disk *disk)
     return (struct rep_image){
         .votes = true,
         .promise = disk->promise,
+        .dropped = disk->dropped,
         .applied_index = c->index,
         .applied_hash = c->hash,
         .applied_ms = c->ms,

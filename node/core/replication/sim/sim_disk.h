@@ -22,6 +22,7 @@ struct sim_checkpoint {
 /* A zeroed disk is valid and empty. */
 struct sim_disk {
     struct promise promise;
+    bool dropped;
     uint64_t commit_index;
     struct sim_checkpoint checkpoint;
     uint64_t first_index;   /* Oldest entry held; entries[0]. Above 0. */
