@@ -238,6 +238,27 @@ class UsersTest(ClusterTest):
                                  {"name": name, "tag": self.tag} if player in won else None)
             self.assertTrue(self.claim(won[0], name, "claim:name")["write"].get("duplicate"))  # Told again.
 
+    # Roles: once, though the answer is lost.
+
+    def test_a_role_is_given_once_though_owners_are_killed(self):
+        player = self.names(1, "roles")[0]
+        for number in range(6):
+            request = {"playerId": player, "opId": f"claim:{number}", "authority": "system:admin", "addRoles": [f"r{number}"],
+                       "removeRoles": [f"r{number - 3}"] if number >= 3 else [], "setFlags": [{"name": "premium", "untilMs": 4102444800000}]}
+            if number % 2:
+                victim = self.cluster.nodes[number % len(self.cluster.nodes)]
+                victim.kill()
+                victim.start()
+            first = self.settle("SetUserFlags", request)
+            again = self.settle("SetUserFlags", request)
+            self.assertEqual((first["write"]["version"], again["write"]["version"]), (number + 1, number + 1))
+            self.assertTrue(again["write"]["duplicate"])
+            self.assertEqual(first["roles"], again["roles"])
+        told = self.settle("GetUserFlags", {"playerId": player})
+        self.assertEqual([role["name"] for role in told["roles"]], ["r3", "r4", "r5"])
+        self.assertEqual([(flag["name"], flag["untilMs"]) for flag in told["flags"]], [("premium", 4102444800000)])
+        self.assertEqual({role["by"].split("/")[0] for role in told["roles"]}, {"system:admin"})
+
 
 if __name__ == "__main__":
     enter()
