@@ -43,6 +43,8 @@
 #define LIMIT_METADATA_TITLE_BYTES  256u
 #define LIMIT_METADATA_URL_BYTES    1024u
 #define LIMIT_METADATA_MORE_BYTES   1024u
+#define LIMIT_USER_ROLES            32u
+#define LIMIT_USER_FLAGS            32u
 #define LIMIT_DEADLINE_MS           60000u
 #define LIMIT_REQUEST_BYTES         (1024u * 1024u)
 
@@ -84,6 +86,8 @@
     X(METADATA_TITLE_BYTES,  "metadata_title_bytes",  "the title of a target") \
     X(METADATA_URL_BYTES,    "metadata_url_bytes",    "the thumbnail_url of a target") \
     X(METADATA_MORE_BYTES, "metadata_attributes_bytes", "the further attributes of a target") \
+    X(USER_ROLES,            "user_roles",            "roles of a player") \
+    X(USER_FLAGS,            "user_flags",            "flags of a player") \
     X(DEADLINE_MS,           "deadline_ms",           "a deadline; a longer one is cut to it") \
     X(REQUEST_BYTES,         "request_bytes",         "a mutation, as protobuf")
 /* clang-format on */

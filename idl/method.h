@@ -273,6 +273,8 @@ enum method_trait {
     X(284, CLAIM_NAME,            v1,           user,         ClaimName,             claim_name,             ROUTER,       WRITE, AUTHORITY, PLAIN,   90,  0) \
     X(285, RELEASE_NAME,          v1,           user,         ReleaseName,           release_name,           ROUTER,       WRITE, AUTHORITY, PLAIN,   90,  0) \
     X(286, FIND_BY_NAME,          v1,           user,         FindByName,            find_by_name,           ROUTER,       PLAY,  ORDINARY,  PLAIN,   10,  0) \
+    X(287, SET_USER_FLAGS,        v1,           user,         SetUserFlags,          set_user_flags,         MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
+    X(288, GET_USER_FLAGS,        v1,           user,         GetUserFlags,          get_user_flags,         READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(290, GET_SHARD_CLOCK,       v1,           admin,        GetShardClock,         get_shard_clock,        ROUTER,       OPS,   ORDINARY,  PLAIN,   291, 0) \
     X(291, GET_NODE_CLOCK,        internal__v1, node,         GetNodeClock,          get_node_clock,         NODE,         NONE,  ORDINARY,  PLAIN,   0,   0)
 /* For tests alone: not in a release (HOLDFAST_DEBUG_INJECT). */

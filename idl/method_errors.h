@@ -395,13 +395,19 @@
 #define ERRORS_CLAIM_NAME(X) \
     OF_NAME(X) \
     X(CAPACITY_FULL, FINAL, "the player would have too many sections", "make room; raise `attempt` to ask again") \
-    X(VERSION_CONFLICT, FINAL, "another player has the name, or this one has one already: `field` says which", "choose another name, or release the old one, under a new op_id")
+    X(VERSION_CONFLICT, FINAL, "another player has the name, or this one has one already, or has not the one that `replaces` names: `field` says which", "choose another name, or look which one the player has; then claim under a new op_id")
 #define ERRORS_RELEASE_NAME(X) \
     OF_NAME(X) \
     X(VERSION_CONFLICT, FINAL, "the name is not this player's under `number`", "FindByName; release it under the number of then, if it is still the player's")
 #define ERRORS_FIND_BY_NAME(X) \
     OF_PLAYER_READ(X) OF_FRESH(X) \
     X(TXN_CONFLICT, OPEN, "a claim or a release of the name is not decided yet", "")
+
+#define ERRORS_SET_USER_FLAGS(X) \
+    OF_OPERATION(X) OF_KIND(X) \
+    X(PERMISSION_DENIED, FINAL, "the authority's scope is neither admin nor, without roles, payments", "") \
+    X(CAPACITY_FULL, FINAL, "the player would have more than 32 roles, 32 flags or 64 sections", "remove or clear some; raise `attempt` to ask again")
+#define ERRORS_GET_USER_FLAGS(X) OF_PLAYER_READ(X) OF_FRESH(X)
 
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)

@@ -139,6 +139,7 @@ static void players_call_what_is_about_their_own_data_alone(void **state)
         METHOD_BATCH_GET_PLAYER_COUNTERS,
         METHOD_EXPORT_PLAYER,
         METHOD_GET_USER,
+        METHOD_GET_USER_FLAGS,
     };
     size_t count, open = 0;
     const struct method_info *all = method_all(&count);

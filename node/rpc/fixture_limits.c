@@ -85,6 +85,14 @@ const struct limit_row limit_rows[] = {
       LIMIT_METADATA_URL_BYTES, "thumbnail_url",
       "empty, or https:// and at most 1024 bytes of visible ASCII without quotes, <, > and "
       "backslashes" },
+    { "user_roles", METHOD_SET_USER_FLAGS, "add_roles", LIMIT_COUNT, 0, LIMIT_USER_ROLES, "add_roles",
+      "at most 32" },
+    { "user_roles", METHOD_SET_USER_FLAGS, "remove_roles", LIMIT_COUNT, 0, LIMIT_USER_ROLES, "remove_roles",
+      "at most 32" },
+    { "user_flags", METHOD_SET_USER_FLAGS, "set_flags", LIMIT_COUNT, 0, LIMIT_USER_FLAGS, "set_flags",
+      "at most 32" },
+    { "user_flags", METHOD_SET_USER_FLAGS, "clear_flags", LIMIT_COUNT, 0, LIMIT_USER_FLAGS, "clear_flags",
+      "at most 32" },
     { "", METHOD_LIST_ENTRIES, "page_size", LIMIT_NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
     { "", METHOD_LIST_ITEMS, "page_size", LIMIT_NUMBER, 0, 500, "page_size", "1 to 500, or 0" },
     { "", METHOD_LIST_FAVORITES, "page_size", LIMIT_NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
@@ -156,9 +164,10 @@ void limit_fill(struct fixture *f, uint32_t method, const char *path, ProtobufCM
     limit_set_text(request, "target_id", arena_printf(&f->arena, "%s", target));
     limit_set_text(request, "op_id", fixture_op_id(f));
     limit_set_text(request, "authority",
-                   method == METHOD_GRANT                ? "system:payments"
-                   : method == METHOD_RELEASE_QUARANTINE ? "system:admin"
-                                                         : "unheld");
+                   method == METHOD_GRANT ? "system:payments"
+                   : method == METHOD_RELEASE_QUARANTINE || method == METHOD_SET_USER_FLAGS
+                       ? "system:admin"
+                       : "unheld");
     if (method == METHOD_RELEASE_QUARANTINE)
         limit_set_text(request, "reason", "looked at");
     limit_set_text(request, "incarnation", SERVER_A);

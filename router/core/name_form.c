@@ -15,15 +15,17 @@
 #define SECTION_OWN    "user_name"
 #define SECTION_HOLDER "holder"
 #define SCHEMA_VERSION 1u
-#define EDITS          3u
+#define EDITS          5u
+#define ENTITIES       2u
 
 typedef Holdfast__V1__ExecuteTransactionRequest execute_request;
 typedef Holdfast__V1__SectionEdit section_edit;
 
-/* What claims and releases have alike. */
+/* What claims and releases have alike; of a rename, either of its two names. */
 struct naming {
     struct arena *arena;
     Holdfast__V1__ErrorDetail *detail;
+    const char *within; /* Of its fields in the request: "replaces.". */
     char *player_id, *name, *tag;
     bool releases;
     uint64_t version; /* That the sections of the name must have. */
@@ -34,7 +36,8 @@ struct naming {
 static err refuse(const struct naming *naming, const char *field, const char *limit,
                   const char *value)
 {
-    const struct refusal_field wrong = { field, limit, slice_from_text(value) };
+    const struct refusal_field wrong = { arena_printf(naming->arena, "%s%s", naming->within, field),
+                                         limit, slice_from_text(value) };
 
     refusal_make_field(naming->arena, naming->detail, &wrong, "this is no name of a user");
     return ERR_INVALID;
@@ -72,6 +75,13 @@ static err check(const struct naming *naming)
     for (size_t i = 0; i < size && well; i++)
         well = is_letter_or_digit(naming->tag[i]);
     return well ? ERR_OK : refuse(naming, "tag", "1 to 8 of a-z, A-Z and 0-9", naming->tag);
+}
+
+static err check_number(const struct naming *naming)
+{
+    if (naming->version > 0)
+        return ERR_OK;
+    return refuse(naming, "number", "the number of the binding, as FindByName tells it", "0");
 }
 
 static char *entity_of(const struct naming *naming)
@@ -265,50 +275,99 @@ static void add_other(const struct naming *naming, execute_request *execute, cha
     holdfast__v1__transaction_player__init(other);
     other->player_id = player_id;
     other->authority = unheld;
-    execute->n_others = 1;
-    execute->others = arena_alloc(naming->arena, sizeof *execute->others);
-    execute->others[0] = other;
+    execute->others[execute->n_others++] = other;
 }
 
-/* A claim: the player has no name. It is a check, so that its refusal is told apart. */
-static void add_check(const struct naming *naming, execute_request *execute)
+/* It is a check, so that its refusal is told apart from that of the name. */
+static void add_check(const struct naming *naming, execute_request *execute, char *player_id,
+                      char *section)
 {
-    static char own[] = SECTION_OWN;
     Holdfast__V1__TransactionCheck *wanted = arena_alloc(naming->arena, sizeof *wanted);
 
     holdfast__v1__transaction_check__init(wanted);
-    wanted->player_id = naming->player_id;
+    wanted->player_id = player_id;
     wanted->check_case = HOLDFAST__V1__TRANSACTION_CHECK__CHECK_SECTION;
     wanted->section = arena_alloc(naming->arena, sizeof *wanted->section);
     holdfast__v1__section_check__init(wanted->section);
-    wanted->section->name = own;
+    wanted->section->name = section;
+    wanted->section->version = naming->version;
     execute->n_checks = 1;
     execute->checks = arena_alloc(naming->arena, sizeof *execute->checks);
     execute->checks[0] = wanted;
 }
 
+/* The two sections of the name are made, or deleted. */
+static void add_name(const struct naming *naming, execute_request *execute, char *entity)
+{
+    static char holder[] = SECTION_HOLDER, empty[] = "{}";
+    section_edit of_name = edit_of(naming, holder, document(naming, true));
+    section_edit beside = edit_of(naming, section_of_holder(naming), empty);
+
+    add_other(naming, execute, entity);
+    put(naming, execute, entity, &of_name);
+    put(naming, execute, entity, &beside);
+}
+
+static void begin(const struct naming *naming, execute_request *execute)
+{
+    static char reason[] = "name";
+
+    execute->player_id = naming->player_id;
+    execute->reason = reason;
+    execute->others = arena_alloc(naming->arena, ENTITIES * sizeof *execute->others);
+    execute->changes = arena_alloc(naming->arena, EDITS * sizeof *execute->changes);
+}
+
+/* The section of the player, whatever version it has: the name's say whose it is. */
+static void add_player(const struct naming *naming, execute_request *execute)
+{
+    static char own[] = SECTION_OWN;
+    section_edit of_player = edit_of(naming, own, document(naming, false));
+
+    of_player._if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION__NOT_SET;
+    put(naming, execute, naming->player_id, &of_player);
+}
+
+/* A claim of a player without a name, or a release. */
 static err fill(const struct naming *naming, execute_request *execute)
 {
-    static char own[] = SECTION_OWN, holder[] = SECTION_HOLDER, empty[] = "{}", reason[] = "name";
+    static char own[] = SECTION_OWN;
     err e = check(naming);
 
     if (e != ERR_OK)
         return e;
-    char *entity = entity_of(naming);
-    section_edit of_player = edit_of(naming, own, document(naming, false));
-    section_edit of_name = edit_of(naming, holder, document(naming, true));
-    section_edit beside = edit_of(naming, section_of_holder(naming), empty);
-
-    of_player._if_version_case = HOLDFAST__V1__SECTION_EDIT___IF_VERSION__NOT_SET;
-    execute->player_id = naming->player_id;
-    execute->reason = reason;
-    add_other(naming, execute, entity);
+    begin(naming, execute);
     if (!naming->releases)
-        add_check(naming, execute);
-    execute->changes = arena_alloc(naming->arena, EDITS * sizeof *execute->changes);
-    put(naming, execute, entity, &of_name);
-    put(naming, execute, entity, &beside);
-    put(naming, execute, naming->player_id, &of_player);
+        add_check(naming, execute, naming->player_id, own);
+    add_name(naming, execute, entity_of(naming));
+    add_player(naming, execute);
+    return ERR_OK;
+}
+
+/* A claim by a player who gives up `old`; both may be one name, written in another way. */
+static err fill_rename(const struct naming *naming, const struct naming *old,
+                       execute_request *execute)
+{
+    struct naming claimed = *naming;
+    err e = check(naming);
+
+    if (e == ERR_OK)
+        e = check(old);
+    if (e == ERR_OK)
+        e = check_number(old);
+    if (e != ERR_OK)
+        return e;
+    char *entity = entity_of(naming), *left = entity_of(old);
+    bool stays = strcmp(entity, left) == 0;
+
+    begin(naming, execute);
+    add_check(old, execute, left, section_of_holder(old));
+    if (stays)
+        claimed.version = old->version;
+    else
+        add_name(old, execute, left);
+    add_name(&claimed, execute, entity);
+    add_player(&claimed, execute);
     return ERR_OK;
 }
 
@@ -331,7 +390,16 @@ static err make_claim(const Holdfast__V1__ClaimNameRequest *request, struct nami
     naming->player_id = request->player_id;
     naming->name = request->name;
     naming->tag = request->tag;
-    return fill(naming, execute);
+    if (request->replaces == NULL)
+        return fill(naming, execute);
+    struct naming old = *naming;
+
+    old.within = "replaces.";
+    old.name = request->replaces->name;
+    old.tag = request->replaces->tag;
+    old.version = request->replaces->number;
+    old.releases = true;
+    return fill_rename(naming, &old, execute);
 }
 
 static err make_release(const Holdfast__V1__ReleaseNameRequest *request, struct naming *naming,
@@ -343,9 +411,9 @@ static err make_release(const Holdfast__V1__ReleaseNameRequest *request, struct 
     naming->tag = request->tag;
     naming->releases = true;
     naming->version = request->number;
-    if (request->number == 0)
-        return refuse(naming, "number", "the number of the binding, as FindByName tells it", "0");
-    return fill(naming, execute);
+    err e = check_number(naming);
+
+    return e == ERR_OK ? fill(naming, execute) : e;
 }
 
 /* ---- a read ---- */
@@ -398,7 +466,7 @@ err name_form_make(const struct method_info *method, const ProtobufCMessage *mes
                    struct arena *arena, const ProtobufCMessage **ret_message,
                    Holdfast__V1__ErrorDetail *ret_detail)
 {
-    struct naming naming = { .arena = arena, .detail = ret_detail };
+    struct naming naming = { .arena = arena, .detail = ret_detail, .within = "" };
 
     if (method->id == METHOD_FIND_BY_NAME) {
         Holdfast__V1__GetProfileRequest *get = arena_alloc(arena, sizeof *get);
@@ -431,8 +499,13 @@ void name_form_tell(const struct method_info *method, struct arena *arena,
 {
     bool conflict = detail->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_VERSION_CONFLICT;
     const char *field = detail->field != NULL ? detail->field : "";
+    /* The check of a claim without `replaces` wants no section. */
+    bool renames = detail->limit != NULL && strcmp(detail->limit, "0") != 0;
 
-    if (conflict && strcmp(field, "checks") == 0)
+    if (conflict && strcmp(field, "checks") == 0 && renames)
+        tell(arena, detail, "replaces.number", "the number under which this player has that name",
+             "the name to be replaced is not bound to this player under that number");
+    else if (conflict && strcmp(field, "checks") == 0)
         tell(arena, detail, "player_id", "a player without a name",
              "the player has a name already; release it first");
     else if (conflict && strcmp(field, "changes") == 0 && method->id == METHOD_CLAIM_NAME)

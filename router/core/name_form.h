@@ -10,7 +10,8 @@
  *
  * A claim wants that there is none of the three. Versions of sections only rise, also over deletes,
  * and the last two have the same one: the number of the binding. A release wants it of both, so it
- * can take neither a later binding nor another player's.
+ * can take neither a later binding nor another player's. A rename is both in one transaction, of
+ * three entities; where both names are one, it writes the sections again.
  */
 #ifndef ROUTER_CORE_NAME_FORM_H
 #define ROUTER_CORE_NAME_FORM_H

@@ -32,6 +32,24 @@ static const execute_request *claim(struct form_fixture *f, const char *player, 
     return form_make(f, METHOD_CLAIM_NAME, &request.base);
 }
 
+static const execute_request *renames(struct form_fixture *f, const char *name, const char *old,
+                                      uint64_t number)
+{
+    Holdfast__V1__ClaimNameRequest request = HOLDFAST__V1__CLAIM_NAME_REQUEST__INIT;
+    Holdfast__V1__NameBinding replaces = HOLDFAST__V1__NAME_BINDING__INIT;
+
+    request.player_id = text_lend("ada");
+    request.op_id = text_lend("claim:rename");
+    request.authority = text_lend("unheld");
+    request.name = text_lend(name);
+    request.tag = text_lend("1");
+    request.replaces = &replaces;
+    replaces.name = text_lend(old);
+    replaces.tag = text_lend("1");
+    replaces.number = number;
+    return form_make(f, METHOD_CLAIM_NAME, &request.base);
+}
+
 static const execute_request *release(struct form_fixture *f, const char *player, uint64_t number)
 {
     Holdfast__V1__ReleaseNameRequest request = HOLDFAST__V1__RELEASE_NAME_REQUEST__INIT;
@@ -126,6 +144,69 @@ static void a_release_wants_the_number_of_both_sections_of_the_name(void **state
     assert_string_equal(f->detail.field, "number");
 }
 
+static void a_rename_is_a_release_and_a_claim_at_once(void **state)
+{
+    struct form_fixture *f = *state;
+    const execute_request *made = renames(f, "Bea", "Ada", 5);
+
+    assert_non_null(made);
+    assert_string_equal(made->op_id, "claim:rename");
+    assert_int_equal(made->n_others, 2);
+    assert_string_equal(made->others[0]->player_id, "user-name:ada#1");
+    assert_string_equal(made->others[1]->player_id, "user-name:bea#1");
+    assert_int_equal(made->n_checks, 1);
+    assert_string_equal(made->checks[0]->player_id, "user-name:ada#1");
+    assert_string_equal(made->checks[0]->section->name,
+                        edit_at(release(f, "ada", 5), 1, "user-name:ada#1")->name);
+    assert_int_equal(made->checks[0]->section->version, 5);
+    assert_int_equal(made->n_changes, 5);
+    for (size_t i = 0; i < 4; i++) {
+        bool old = i < 2;
+        const Holdfast__V1__SectionEdit *edit =
+            edit_at(made, i, old ? "user-name:ada#1" : "user-name:bea#1");
+
+        assert_int_equal(edit->edit_case, old ? HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE
+                                              : HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE);
+        assert_true(edit->_if_version_case != 0);
+        assert_int_equal(edit->if_version, old ? 5 : 0);
+    }
+    const Holdfast__V1__SectionEdit *own = edit_at(made, 4, "ada");
+
+    assert_string_equal(own->replace, "{\"name\":\"Bea\",\"tag\":\"1\"}");
+    assert_int_equal(own->_if_version_case, 0);
+}
+
+static void a_name_is_written_in_another_way(void **state)
+{
+    struct form_fixture *f = *state;
+    const execute_request *made = renames(f, "ADA", "Ada", 5);
+
+    assert_non_null(made);
+    assert_int_equal(made->n_others, 1);
+    assert_int_equal(made->checks[0]->section->version, 5);
+    assert_int_equal(made->n_changes, 3);
+    for (size_t i = 0; i < 2; i++) {
+        const Holdfast__V1__SectionEdit *edit = edit_at(made, i, "user-name:ada#1");
+
+        assert_int_equal(edit->edit_case, HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE);
+        assert_true(edit->_if_version_case != 0);
+        assert_int_equal(edit->if_version, 5);
+    }
+    assert_string_equal(edit_at(made, 2, "ada")->replace, "{\"name\":\"ADA\",\"tag\":\"1\"}");
+}
+
+static void a_rename_names_what_it_replaces(void **state)
+{
+    struct form_fixture *f = *state;
+
+    assert_null(renames(f, "Bea", "a#b", 5));
+    assert_string_equal(f->detail.field, "replaces.name");
+    assert_null(renames(f, "Bea", "Ada", 0));
+    assert_string_equal(f->detail.field, "replaces.number");
+    assert_null(renames(f, "b#a", "Ada", 5));
+    assert_string_equal(f->detail.field, "name");
+}
+
 static void what_is_no_name_is_refused(void **state)
 {
     static const struct {
@@ -191,12 +272,13 @@ static void a_conflict_names_what_stands_in_the_way(void **state)
 {
     static const struct {
         uint32_t method;
-        const char *field, *told;
+        const char *field, *limit, *told;
     } cases[] = {
-        { METHOD_CLAIM_NAME, "checks", "player_id" },
-        { METHOD_CLAIM_NAME, "changes", "name" },
-        { METHOD_RELEASE_NAME, "changes", "number" },
-        { METHOD_CLAIM_NAME, "if_version", "if_version" },
+        { METHOD_CLAIM_NAME, "checks", "0", "player_id" },
+        { METHOD_CLAIM_NAME, "checks", "5", "replaces.number" },
+        { METHOD_CLAIM_NAME, "changes", "", "name" },
+        { METHOD_RELEASE_NAME, "changes", "", "number" },
+        { METHOD_CLAIM_NAME, "if_version", "", "if_version" },
     };
     struct form_fixture *f = *state;
 
@@ -205,6 +287,7 @@ static void a_conflict_names_what_stands_in_the_way(void **state)
 
         detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_VERSION_CONFLICT;
         detail.field = text_lend(cases[i].field);
+        detail.limit = text_lend(cases[i].limit);
         node_form_tell(method_find(cases[i].method), &f->arena, &detail);
         assert_string_equal(detail.field, cases[i].told);
     }
@@ -327,6 +410,9 @@ int main(void)
         TEST(a_claim_wants_a_free_name_and_a_player_without_one),
         TEST(one_claim_has_one_form),
         TEST(a_release_wants_the_number_of_both_sections_of_the_name),
+        TEST(a_rename_is_a_release_and_a_claim_at_once),
+        TEST(a_name_is_written_in_another_way),
+        TEST(a_rename_names_what_it_replaces),
         TEST(what_is_no_name_is_refused),
         TEST(a_search_reads_the_holder),
         TEST(a_conflict_names_what_stands_in_the_way),

@@ -51,6 +51,8 @@ const OF_THE_MOMENT = {
   BatchUpsertUsers: ["context", "replicas", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
   GetUser: ["context", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
   FindByName: ["claimedAtMs"],
+  SetUserFlags: ["atMs"],
+  GetUserFlags: ["atMs"],
   BatchGetUsers: ["context", "createdAtMs", "lastSeenAtMs", "setAtMs", "expiresAtMs"],
 };
 

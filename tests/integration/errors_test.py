@@ -321,7 +321,7 @@ class Errors(ClusterTest):
             "playerId": self.player, "incarnation": self.server, "mode": "fail"}
         for method, more in STAFF_WRITES.items():
             writes[method] = {"playerId": self.player, "authority": ADMIN, "reason": "test"} | more
-        writes |= self.erasures(self.player)
+        writes |= self.of_admins(self.player)
         for method, request in writes.items():
             with self.subTest(method=method):
                 kind = "key" if method in NO_AUTHORITY else "claim"
@@ -345,7 +345,7 @@ class Errors(ClusterTest):
         for method, more in STAFF_WRITES.items():
             writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN,
                               "reason": "test"} | more
-        writes |= self.erasures(self.player)
+        writes |= self.of_admins(self.player)
         for method, request in writes.items():
             with self.subTest(method=method):
                 self.gives("VERSION_CONFLICT", method, request | {"ifVersion": 999999})
@@ -684,6 +684,15 @@ class Errors(ClusterTest):
             self.gives(None if number < 16 else "CAPACITY_FULL", service + "UpsertUser", one | {
                 "opId": uuid7(), "connection": f"c{number}"})
 
+    def test_d_roles(self):
+        def change(code, **more):
+            self.gives(code, "UserService/SetUserFlags", {"playerId": "judge", "opId": uuid7(), "authority": ADMIN} | more)
+        change("PERMISSION_DENIED", authority=PAYMENTS, addRoles=["judge"])
+        change("PERMISSION_DENIED", authority=UNHELD, addRoles=["judge"])
+        change("INVALID_ARGUMENT")
+        change(None, addRoles=[f"r{number}" for number in range(32)])
+        change("CAPACITY_FULL", addRoles=["judge"])
+
     def test_d_consumers(self):
         service, op_id = "EventService/", uuid7()
 
@@ -754,7 +763,7 @@ class Errors(ClusterTest):
             "playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"}
         for method, more in REVIEWS.items():
             calls[method] = {"playerId": home, "opId": uuid7(), "authority": ADMIN, "reason": "test"} | more
-        calls |= self.erasures(home)
+        calls |= self.of_admins(home)
         calls["ProfileService/GetProfile"] = {"playerId": home, "settled": True}
         calls["TransactionService/ReadPlayers"] = {"playerIds": [home]}
         frozen, _ = self.cluster.owner_of(other)
@@ -782,7 +791,7 @@ class Errors(ClusterTest):
             "entity": f"player:{self.player}", "opId": uuid7(), "seal": True}
         for method, more in STAFF_WRITES.items():
             writes[method] = {"playerId": self.player, "opId": uuid7(), "authority": ADMIN, "reason": "test"} | more
-        writes |= self.erasures(self.player)
+        writes |= self.of_admins(self.player)
         writes |= {"DocumentService/PutDocument": self.document(json={}), "DocumentService/DeleteDocument": self.document(),
                    "DocumentService/UpdateDocument": self.document(merge={"a": 1})}
         connection = {"playerId": self.player, "opId": uuid7(), "connection": "c"}
@@ -822,8 +831,10 @@ class Errors(ClusterTest):
             self.assertIn(codes[method], (None, "UNAVAILABLE"), method)
 
     @staticmethod
-    def erasures(player):
-        return {method: {"playerId": player, "opId": uuid7(), "authority": ADMIN} for method in ERASURES}
+    def of_admins(player):
+        request = {"playerId": player, "authority": ADMIN}
+        calls = {method: request | {"opId": uuid7()} for method in ERASURES}
+        return calls | {"UserService/SetUserFlags": request | {"opId": uuid7(), "addRoles": ["judge"]}}
 
     def quietly(self, method, request):
         try:

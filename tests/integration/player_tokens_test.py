@@ -226,7 +226,7 @@ class Players(PlayersTest):
         client = Client(self.cluster.endpoint, token)
         for method in ("ProfileService/GetProfile", "LedgerService/GetBalances", "LedgerService/ListEntries",
                        "LedgerService/ListReservations", "InventoryService/ListItems", "MailboxService/ListMail",
-                       "UserService/GetUser"):
+                       "UserService/GetUser", "UserService/GetUserFlags"):
             client.call(method, {"playerId": "ada"})
             self.refused("PERMISSION_DENIED", client.call, method, {"playerId": "eve"})
         for method in ("LedgerService/Grant", "ProfileService/UpdateProfile", "ProfileService/BatchGetProfile",

@@ -345,6 +345,8 @@ class Rest(ClusterTest):
         self.assertEqual((found["playerId"], found["name"], found["number"]), ("a/b user", "Ada é", 1))
         self.good("ReleaseName", user, name | {"number": 1}, headers={"idempotency-key": uuid7(), "holdfast-authority": "unheld"})
         self.assertNotIn("playerId", self.good("FindByName", {}, query=name))
+        self.good("SetUserFlags", user, {"addRoles": ["judge"]}, headers=self.as_system("admin"))
+        self.assertEqual(self.good("GetUserFlags", user)["roles"][0]["name"], "judge")
 
     def test_1_counters(self):
         ada, plays = self.player(), {"counter": "plays"}

@@ -44,7 +44,7 @@ OWN = {
 # They are of no use to a test that does not know who holds the player, or what became of it.
 LEFT_OUT = {"SessionService/StartSession", "OperationService/ResolveOperation", "AdminService/ReleaseQuarantine",
             "AdminService/RepairPlayer", "AdminService/AcceptEdges", "AdminService/RejectEdges", "AdminService/FlagEdges",
-            "ErasureService/ErasePlayer", "ErasureService/RestorePlayer"}
+            "ErasureService/ErasePlayer", "ErasureService/RestorePlayer", "UserService/SetUserFlags"}
 
 
 def json_name(field):

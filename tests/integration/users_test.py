@@ -137,6 +137,11 @@ class UsersTest(ClusterTest):
         return self.settle("ClaimName", {
             "playerId": player, "opId": op_id, "authority": "unheld", "name": name, "tag": self.tag})
 
+    def rename(self, player, name, old, number, op_id):
+        return self.settle("ClaimName", {
+            "playerId": player, "opId": op_id, "authority": "unheld", "name": name, "tag": self.tag,
+            "replaces": {"name": old, "tag": self.tag, "number": number}})
+
     def release(self, player, name, number, op_id=None):
         return self.settle("ReleaseName", {
             "playerId": player, "opId": op_id or uuid7(), "authority": "unheld", "name": name, "tag": self.tag, "number": number})
@@ -186,6 +191,27 @@ class UsersTest(ClusterTest):
                 self.client.call(method, {"playerId": f"user-name:aurora#{self.tag}", "opId": uuid7(), "authority": "unheld"} | request)
             self.assertEqual(caught.exception.detail["field"], "player_id")
 
+    def test_a_rename_is_all_or_nothing(self):
+        ann, bob = self.names(2, "r")
+        self.claim(ann, "Castor", "claim:1")
+        self.claim(bob, "Pollux", "claim:1")
+        self.refused("name", self.rename, ann, "pollux", "castor", 1, "claim:2")
+        self.refused("replaces.number", self.rename, ann, "Deneb", "Pollux", 1, "claim:3")  # Another one's.
+        self.refused("replaces.number", self.rename, ann, "Deneb", "Castor", 2, "claim:4")
+        self.refused("player_id", self.claim, ann, "Deneb", "claim:5")
+        self.assertEqual([self.find(each) for each in ("Castor", "Pollux", "Deneb")], [(ann, 1), (bob, 1), (None, None)])
+        self.rename(ann, "Deneb", "Castor", 1, "claim:6")
+        self.assertEqual([self.find(each) for each in ("Castor", "Deneb")], [(None, None), (ann, 1)])
+        self.assertEqual(self.section(ann, "user_name"), {"name": "Deneb", "tag": self.tag})
+        self.rename(bob, "Castor", "Pollux", 1, "claim:6")
+        self.assertTrue(self.rename(ann, "Deneb", "Castor", 1, "claim:6")["write"]["duplicate"])
+        self.assertEqual([self.find(each)[0] for each in ("Castor", "Pollux", "Deneb")], [bob, None, ann])
+        self.rename(ann, "DENEB", "deneb", 1, "claim:7")  # The same name, written in another way.
+        self.assertEqual((self.find("Deneb"), self.section(ann, "user_name")["name"]), ((ann, 2), "DENEB"))
+        self.release(ann, "Deneb", 2)
+        self.release(bob, "Castor", self.find("Castor")[1])
+        self.assertEqual(self.section(bob, "user_name"), None)
+
     def test_of_many_who_claim_a_name_one_has_it_though_owners_are_killed(self):
         for turn in range(3):
             players, name = self.names(CLAIMANTS, f"c{turn}"), f"aurora{turn}"
@@ -211,6 +237,27 @@ class UsersTest(ClusterTest):
                 self.assertEqual(self.section(player, "user_name"),
                                  {"name": name, "tag": self.tag} if player in won else None)
             self.assertTrue(self.claim(won[0], name, "claim:name")["write"].get("duplicate"))  # Told again.
+
+    # Roles: once, though the answer is lost.
+
+    def test_a_role_is_given_once_though_owners_are_killed(self):
+        player = self.names(1, "roles")[0]
+        for number in range(6):
+            request = {"playerId": player, "opId": f"claim:{number}", "authority": "system:admin", "addRoles": [f"r{number}"],
+                       "removeRoles": [f"r{number - 3}"] if number >= 3 else [], "setFlags": [{"name": "premium", "untilMs": 4102444800000}]}
+            if number % 2:
+                victim = self.cluster.nodes[number % len(self.cluster.nodes)]
+                victim.kill()
+                victim.start()
+            first = self.settle("SetUserFlags", request)
+            again = self.settle("SetUserFlags", request)
+            self.assertEqual((first["write"]["version"], again["write"]["version"]), (number + 1, number + 1))
+            self.assertTrue(again["write"]["duplicate"])
+            self.assertEqual(first["roles"], again["roles"])
+        told = self.settle("GetUserFlags", {"playerId": player})
+        self.assertEqual([role["name"] for role in told["roles"]], ["r3", "r4", "r5"])
+        self.assertEqual([(flag["name"], flag["untilMs"]) for flag in told["flags"]], [("premium", 4102444800000)])
+        self.assertEqual({role["by"].split("/")[0] for role in told["roles"]}, {"system:admin"})
 
 
 if __name__ == "__main__":

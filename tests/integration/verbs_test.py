@@ -44,6 +44,8 @@ CHANGES = [
     "user upsert p",
     "user claim p n#1",
     "user release p n#1 1",
+    "user rename p m#1 n#1 1",
+    "user roles p --add judge",
 ]
 OF_WORDS = ["mailbox claim p m", "swap op p gold=1 q -"]
 # Verbs that print what a router answers.

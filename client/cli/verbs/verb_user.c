@@ -213,6 +213,16 @@ static int claim(const struct arguments *arguments)
                               version_columns);
 }
 
+static int rename_user(const struct arguments *arguments)
+{
+    json_t *request = naming(arguments), *replaces = json_object();
+
+    put_name(replaces, arguments->words[2]);
+    json_object_set_new(replaces, "number", json_string(arguments->words[3]));
+    json_object_set_new(request, "replaces", replaces);
+    return target_change_call(arguments, "UserService/ClaimName", request, version_columns);
+}
+
 static int release(const struct arguments *arguments)
 {
     json_t *request = naming(arguments);
@@ -242,6 +252,119 @@ static int find(const struct arguments *arguments)
         print_json(answer);
     else
         print_table(NULL, rows, found_columns);
+    json_decref(rows);
+    json_decref(answer);
+    return code;
+}
+
+/* ---- roles and flags ---- */
+
+static const struct command_option option_as = {
+    .flag = "authority",
+    .value = "TEXT",
+    .initial = "system:admin",
+    .meaning = "system:payments sets and clears flags, too",
+};
+static const struct command_option option_add = {
+    .flag = "add",
+    .value = "NAMES",
+    .meaning = "roles that are added, with commas between",
+};
+static const struct command_option option_remove = {
+    .flag = "remove",
+    .value = "NAMES",
+    .meaning = "roles that are removed, with commas between",
+};
+static const struct command_option option_set = {
+    .flag = "set",
+    .value = "NAMES",
+    .meaning = "flags that are set until --until-ms, with commas between",
+};
+static const struct command_option option_clear = {
+    .flag = "clear",
+    .value = "NAMES",
+    .meaning = "flags that are cleared, with commas between",
+};
+static const struct command_option option_until_ms = {
+    .flag = "until-ms",
+    .value = "MS",
+    .initial = "0",
+    .meaning = "when the flags of --set end, in milliseconds since 1970; 0 is never",
+};
+
+static const struct column role_columns[] = {
+    { .title = "KIND", .path = "kind" },        { .title = "NAME", .path = "name" },
+    { .title = "UNTIL MS", .path = "untilMs" }, { .title = "BY", .path = "by" },
+    { .title = "AT MS", .path = "atMs" },       { .title = NULL },
+};
+
+static void add_rows(json_t *rows, const json_t *answer, const char *list, const char *kind)
+{
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, list), i, entry)
+    {
+        json_t *row = json_copy(entry);
+
+        json_object_set_new(row, "kind", json_string(kind));
+        json_array_append_new(rows, row);
+    }
+}
+
+static bool changes_roles(const struct arguments *arguments, json_t *request)
+{
+    const struct {
+        const struct command_option *option;
+        const char *field;
+    } lists[] = {
+        { &option_add, "addRoles" },
+        { &option_remove, "removeRoles" },
+        { &option_clear, "clearFlags" },
+    };
+    json_t *flags = names_of(option_text(arguments, &option_set)), *wishes = json_array(), *name;
+    bool changes = json_array_size(flags) > 0;
+    size_t i;
+
+    json_array_foreach(flags, i, name)
+    {
+        json_array_append_new(wishes, json_pack("{s:O,s:s}", "name", name, "untilMs",
+                                                option_text(arguments, &option_until_ms)));
+    }
+    json_decref(flags);
+    json_object_set_new(request, "setFlags", wishes);
+    for (i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        json_t *names = names_of(option_text(arguments, lists[i].option));
+
+        changes |= json_array_size(names) > 0;
+        json_object_set_new(request, lists[i].field, names);
+    }
+    return changes;
+}
+
+/* Without a change it tells what stands. */
+static int roles(const struct arguments *arguments)
+{
+    json_t *request = json_pack("{s:s,s:s}", "playerId", arguments->words[0], "authority",
+                                option_text(arguments, &option_as));
+    int code;
+
+    if (changes_roles(arguments, request))
+        return target_change_call(arguments, "UserService/SetUserFlags", request, version_columns);
+    json_decref(request);
+    json_t *answer = call_json(arguments, "UserService/GetUserFlags",
+                               json_pack("{s:s}", "playerId", arguments->words[0]), &code);
+
+    if (answer == NULL)
+        return code;
+    json_t *rows = json_array();
+
+    add_rows(rows, answer, "roles", "role");
+    add_rows(rows, answer, "flags", "flag");
+    if (wants_json(arguments))
+        print_json(answer);
+    else
+        print_table(NULL, rows, role_columns);
     json_decref(rows);
     json_decref(answer);
     return code;
@@ -277,6 +400,15 @@ const struct verb verb_user[] = {
         .run = claim,
     },
     {
+        .words = "user rename",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "PLAYER NAME#TAG OLD#TAG NUMBER",
+        .summary = "give a player a name in place of its own, by the number of that binding",
+        .options =
+            VERB_OPTIONS(&option_authority, &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = rename_user,
+    },
+    {
         .words = "user release",
         .topic = VERB_TOPIC_PLAYER,
         .arguments = "PLAYER NAME#TAG NUMBER",
@@ -284,6 +416,16 @@ const struct verb verb_user[] = {
         .options =
             VERB_OPTIONS(&option_authority, &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = release,
+    },
+    {
+        .words = "user roles",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "PLAYER",
+        .summary = "the roles and flags of a player, or a change of them",
+        .options =
+            VERB_OPTIONS(&option_add, &option_remove, &option_set, &option_clear, &option_until_ms,
+                         &option_as, &option_op_id, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = roles,
     },
     {
         .words = "user find",

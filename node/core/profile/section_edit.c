@@ -25,7 +25,7 @@ static const char *edit_field(struct arena *arena, const char *edit, const char 
 
 static err check_name(struct check_context *context, const char *called, const char *name)
 {
-    static const char *const reserved[] = { "wallet", "inventory", "ledger" };
+    static const char *const reserved[] = { "wallet", "inventory", "ledger", "user_flags" };
     struct slice text = slice_from_text(name);
     const char *field = edit_field(context->arena, called, "name");
 
@@ -35,7 +35,8 @@ static err check_name(struct check_context *context, const char *called, const c
     for (size_t i = 0; i < ARRAY_SIZE(reserved); i++) {
         if (strcmp(name, reserved[i]) == 0)
             return refuse_invalid(context->arena, context->refusal, field,
-                                  "not wallet, inventory or ledger: these are typed", name);
+                                  "not wallet, inventory, ledger or user_flags: these are typed",
+                                  name);
     }
     return ERR_OK;
 }
