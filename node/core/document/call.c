@@ -313,20 +313,29 @@ static err check_room(struct document_context *context, const struct document_pl
     return e == ERR_OK ? check_bytes(context, place, change) : e;
 }
 
+/* Takes the token, empty: there is none. In the arena. */
+static const char *print_context(struct document_context *context, struct buf *token)
+{
+    struct buf text = { 0 };
+    const char *printed = "";
+
+    if (token->size > 0) {
+        buf_append(&text, CONTEXT_PREFIX, sizeof CONTEXT_PREFIX - 1);
+        base64_encode_url(buf_slice(token), &text);
+        printed = arena_text(context->arena, buf_slice(&text));
+    }
+    buf_deinit(token);
+    buf_deinit(&text);
+    return printed;
+}
+
 const char *document_context_of(struct document_context *context, const struct merge_key *key,
                                 const struct merge_record *record, struct slice before)
 {
-    struct buf token = { 0 }, text = { 0 };
-    const char *printed = "";
+    struct buf token = { 0 };
 
-    if (merge_token_of(context->replica, key, record, before, &token) == ERR_OK) {
-        buf_append(&text, CONTEXT_PREFIX, sizeof CONTEXT_PREFIX - 1);
-        base64_encode_url(buf_slice(&token), &text);
-        printed = arena_text(context->arena, buf_slice(&text));
-    }
-    buf_deinit(&token);
-    buf_deinit(&text);
-    return printed;
+    (void)!merge_token_of(context->replica, key, record, before, &token);
+    return print_context(context, &token);
 }
 
 static err refuse_erased(struct document_context *context)
@@ -384,9 +393,12 @@ err document_commit(struct document_context *context, const struct document_plac
     e = merge_write(context->replica, context->now_ms, &write, &written, &refusal);
     if (e != ERR_OK)
         return document_refuse(context, e, &refusal);
+    struct buf token = { 0 };
+
     document_stored(context, place, &record);
     ret_begun->ticket = written.ticket;
-    ret_begun->context = document_context_of(context, place->key, &record, place->token);
+    (void)!merge_token_written(context->replica, &write, &record, written.dot, &token);
+    ret_begun->context = print_context(context, &token);
     merge_record_deinit(&record);
     return ERR_OK;
 }

@@ -221,6 +221,23 @@ writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both(void
     assert_int_equal(f->got->document->n_siblings, 0);
 }
 
+/* A write answers what its caller had seen, and itself: not what stood beside it. */
+static void a_write_that_saw_no_sibling_replaces_its_own_alone(void **state)
+{
+    struct fixture *f = *state;
+    const char *context;
+
+    assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"castle\"", NULL, 0, NULL }), ERR_OK);
+    f->pair.now_ms++;
+    assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"harbour\"", NULL, 0, OP "8" }), ERR_OK);
+    f->pair.now_ms++;
+    context = arena_text(&f->pair.arena, slice_from_text(f->pair.begun.context));
+    assert_int_equal(put(f, 0, &(struct put){ "rooms", "\"pier\"", context, 0, OP "9" }), ERR_OK);
+    assert_int_equal(get(f, 0, "rooms", "")->n_siblings, 2);
+    assert_string_equal(f->got->document->json, "\"pier\"");
+    assert_string_equal(f->got->document->siblings[1]->json, "\"castle\"");
+}
+
 static void leaves_of_both_sides_stand(void **state)
 {
     struct fixture *f = *state;
@@ -634,6 +651,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_document_is_written_read_and_deleted),
         TEST(writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both),
+        TEST(a_write_that_saw_no_sibling_replaces_its_own_alone),
         TEST(leaves_of_both_sides_stand),
         TEST(sets_and_counters_are_changed_by_steps),
         TEST(a_last_write_is_edited_as_a_whole),

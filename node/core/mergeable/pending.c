@@ -137,7 +137,7 @@ static void answer(struct merge_replica *replica, struct merge_pending *pending)
         if (done.result == ERR_OK) {
             done.record = mem_zalloc(sizeof *done.record);
             merge_record_full(replica, pending->key, done.record);
-            if (!merge_token_met(replica, done.record, &pending->token)) {
+            if (!merge_token_met(replica, &pending->token)) {
                 merge_record_deinit(done.record);
                 free(done.record);
                 done.record = NULL;

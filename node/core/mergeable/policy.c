@@ -79,13 +79,22 @@ static bool is_inside(struct slice path, struct slice above)
            memcmp(path.data, above.data, above.size) == 0;
 }
 
+static bool was_seen(const struct merge_edits *edits, struct merge_dot dot)
+{
+    for (uint32_t i = 0; i < edits->own_count; i++) {
+        if (merge_dot_equal(edits->own[i], dot))
+            return true;
+    }
+    return edits->seen != NULL && causal_covers(edits->seen, dot);
+}
+
 static bool is_replaced(enum merge_policy policy, const struct merge_edits *edits,
                         const struct merge_cell *cell)
 {
     struct slice path = merge_cell_path(cell);
 
     if (policy == MERGE_POLICY_VECTOR && (edits->seen != NULL || !edits->whole))
-        return edits->seen != NULL && causal_covers(edits->seen, cell->dot);
+        return was_seen(edits, cell->dot);
     if (edits->whole)
         return true;
     for (uint32_t i = 0; i < edits->count; i++) {

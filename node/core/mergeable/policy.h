@@ -26,6 +26,9 @@ struct merge_edits {
      * it also covers what has not come here yet, but for counters, whose resets have to know the
      * operations that they take away. Elsewhere it does not matter. NULL: nothing. */
     const struct causal *seen;
+    uint32_t own_count;
+    const struct merge_dot
+        *own;             /* Earlier writes of the caller's own: VECTOR replaces these too. */
     const bool *swept;    /* Of COUNTER: goes too, one flag a cell; NULL: none. */
     struct merge_dot dot; /* Of the write. */
     uint64_t hlc, op;

@@ -19,13 +19,16 @@ err merge_token_take(const struct merge_replica *replica, const struct merge_key
                            : merge_token_open(&replica->options.mac, &place, bytes, ret_token);
 }
 
-bool merge_token_met(const struct merge_replica *replica, const struct merge_record *record,
-                     const struct merge_token *token)
+bool merge_token_met(const struct merge_replica *replica, const struct merge_token *token)
 {
     for (uint32_t i = 0; i < token->count; i++) {
         struct merge_dot dot = { token->entries[i].actor, token->entries[i].upto };
 
-        if (!mclock_covers(&replica->clock, dot) && !causal_covers(&record->context, dot))
+        if (!mclock_covers(&replica->clock, dot))
+            return false;
+    }
+    for (uint32_t i = 0; i < token->own_count; i++) {
+        if (!mclock_covers(&replica->clock, token->own[i]))
             return false;
     }
     return true;

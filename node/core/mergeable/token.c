@@ -4,7 +4,7 @@
 
 #include "runtime/base/check.h"
 
-#define FORMAT 1u
+#define FORMAT 2u
 
 static struct hash128 record_hash(const struct merge_place *place)
 {
@@ -38,7 +38,7 @@ void merge_token_seal(const struct merge_mac *mac, const struct merge_place *pla
     uint8_t made[MERGE_TOKEN_MAC_BYTES];
     size_t begin = out->size;
 
-    CHECK(token->count <= MERGE_TOKEN_ENTRIES_MAX);
+    CHECK(token->count <= MERGE_TOKEN_ENTRIES_MAX && token->own_count <= MERGE_TOKEN_OWN_MAX);
     buf_put_u8(out, FORMAT);
     buf_put_u64(out, place->generation);
     buf_put_compact(out, place->erasure);
@@ -48,6 +48,11 @@ void merge_token_seal(const struct merge_mac *mac, const struct merge_place *pla
     for (uint32_t i = 0; i < token->count; i++) {
         buf_put_u64(out, token->entries[i].actor);
         buf_put_compact(out, token->entries[i].upto);
+    }
+    buf_put_u8(out, (uint8_t)token->own_count);
+    for (uint32_t i = 0; i < token->own_count; i++) {
+        buf_put_u64(out, token->own[i].actor);
+        buf_put_compact(out, token->own[i].counter);
     }
     mac_of(mac, place, (struct slice){ out->data + begin, out->size - begin }, made);
     buf_append(out, made, sizeof made);
@@ -74,6 +79,22 @@ static bool entries_read(struct reader *reader, struct merge_token *token)
         *entry = (struct causal_entry){ .actor = read_u64(reader), .upto = read_compact(reader) };
         if (reader->bad || entry->actor == 0 || entry->upto == 0 ||
             entry->upto > MCLOCK_COUNTER_MAX || (i > 0 && entry->actor <= entry[-1].actor))
+            return false;
+    }
+    return true;
+}
+
+static bool own_read(struct reader *reader, struct merge_token *token)
+{
+    token->own_count = read_u8(reader);
+    if (reader->bad || token->own_count > MERGE_TOKEN_OWN_MAX)
+        return false;
+    for (uint32_t i = 0; i < token->own_count; i++) {
+        struct merge_dot *dot = &token->own[i];
+
+        *dot = (struct merge_dot){ .actor = read_u64(reader), .counter = read_compact(reader) };
+        if (reader->bad || dot->actor == 0 || dot->counter == 0 ||
+            dot->counter > MCLOCK_COUNTER_MAX)
             return false;
     }
     return reader_finish(reader) == ERR_OK;
@@ -105,7 +126,7 @@ err merge_token_open(const struct merge_mac *mac, const struct merge_place *plac
 
     token.hlc = read_u64(&reader);
     if (reader.bad || format != FORMAT || memcmp(hash.data, wanted.bytes, hash.size) != 0 ||
-        !entries_read(&reader, &token))
+        !entries_read(&reader, &token) || !own_read(&reader, &token))
         return ERR_INVALID;
     if (erasure < place->erasure)
         return ERR_STALE_EPOCH;

@@ -12,6 +12,7 @@
 #define MERGE_TOKEN_BYTES_MAX   512u
 #define MERGE_TOKEN_MAC_BYTES   16u
 #define MERGE_TOKEN_ENTRIES_MAX 24u
+#define MERGE_TOKEN_OWN_MAX     2u
 
 /* HMAC-SHA-256 of the message under the cluster's key, cut to MERGE_TOKEN_MAC_BYTES. The shell has
  * the key: a core links no library for it. */
@@ -31,6 +32,10 @@ struct merge_token {
     uint64_t hlc; /* The latest hybrid time that the caller saw. */
     uint32_t count;
     struct causal_entry entries[MERGE_TOKEN_ENTRIES_MAX]; /* Ascending actors. */
+    /* Writes of the caller's own since it read. An entry would say more: that it also saw what
+     * others wrote under that actor before. */
+    uint32_t own_count;
+    struct merge_dot own[MERGE_TOKEN_OWN_MAX];
 };
 
 /* Appends the token's bytes, at most MERGE_TOKEN_BYTES_MAX. */

@@ -39,6 +39,8 @@ static int setup(void **state)
     made.token = (struct merge_token){ .hlc = 77, .count = 2 };
     made.token.entries[0] = (struct causal_entry){ .actor = 4, .upto = 9 };
     made.token.entries[1] = (struct causal_entry){ .actor = 6, .upto = 1 };
+    made.token.own[0] = (struct merge_dot){ .actor = 8, .counter = 3 };
+    made.token.own_count = 1;
     merge_token_seal(&mac, &made.place, &made.token, &made.bytes);
     *state = &made;
     return 0;
@@ -73,6 +75,8 @@ static void what_was_sealed_is_opened(void **state)
     assert_int_equal(token.entries[0].upto, 9);
     assert_int_equal(token.entries[1].actor, 6);
     assert_int_equal(token.entries[1].upto, 1);
+    assert_int_equal(token.own_count, 1);
+    assert_true(merge_dot_equal(token.own[0], made->token.own[0]));
 }
 
 static void an_erasure_ends_contexts_and_a_later_one_is_not_known_yet(void **state)
@@ -157,6 +161,9 @@ static void as_many_entries_as_there_may_be_fit(void **state)
     for (uint32_t i = 0; i < made->token.count; i++)
         made->token.entries[i] =
             (struct causal_entry){ .actor = UINT64_MAX - 100 + i, .upto = MCLOCK_COUNTER_MAX };
+    made->token.own_count = MERGE_TOKEN_OWN_MAX;
+    for (uint32_t i = 0; i < made->token.own_count; i++)
+        made->token.own[i] = (struct merge_dot){ UINT64_MAX - i, MCLOCK_COUNTER_MAX };
     buf_clear(&made->bytes);
     merge_token_seal(&mac, &made->place, &made->token, &made->bytes);
     assert_true(made->bytes.size <= MERGE_TOKEN_BYTES_MAX);

@@ -213,6 +213,8 @@ static struct merge_edits edits_of(const struct merge_write *write, struct merge
                                  .list = write->edits,
                                  .whole = write->whole,
                                  .seen = write->token.size > 0 ? seen : NULL,
+                                 .own_count = token->own_count,
+                                 .own = token->own,
                                  .op = write->op };
 }
 

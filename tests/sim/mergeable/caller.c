@@ -23,7 +23,7 @@ static struct session *session_for(struct msim *sim, uint32_t key)
         buf_clear(&session->token);
         session->used = true;
         session->key = key;
-        session->seen_count = session->gone_count = 0;
+        oracle_session_begin(session);
     }
     return session;
 }
@@ -32,7 +32,7 @@ static void forget(struct session *session)
 {
     buf_clear(&session->token);
     session->used = false;
-    session->seen_count = session->gone_count = 0;
+    oracle_session_begin(session);
 }
 
 /* The paths of the forms: few, so that sides meet; nested ones for documents. */
@@ -173,6 +173,42 @@ static void judge_token(struct msim *sim, const struct node *node, const struct 
         merge_record_deinit(&record);
 }
 
+static bool is_listed(const uint32_t *list, uint32_t count, uint32_t cell)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] == cell)
+            return true;
+    return false;
+}
+
+/* With VECTOR a write takes the place of what its caller saw, or wrote, and of what was replaced
+ * already where it read. */
+static void judge_replaced(struct msim *sim, const struct session *session,
+                           const struct merge_record *before, const struct merge_record *after)
+{
+    for (uint32_t i = 0; i < before->count; i++) {
+        const struct merge_cell *cell = before->cells[i];
+        uint32_t number = oracle_cell(sim, cell);
+        bool stays = false;
+
+        for (uint32_t j = 0; j < after->count && !stays; j++)
+            stays = merge_dot_equal(after->cells[j]->dot, cell->dot);
+        PROMISE(sim,
+                stays || is_listed(session->seen, session->seen_count, number) ||
+                    is_listed(session->own, session->own_count, number) ||
+                    causal_covers(&session->past, cell->dot),
+                "a write replaces what its caller never saw");
+    }
+}
+
+static struct merge_dot dot_of_op(const struct merge_record *record, uint64_t op)
+{
+    for (uint32_t i = 0; i < record->count; i++)
+        if (record->cells[i]->op == op)
+            return record->cells[i]->dot;
+    return (struct merge_dot){ 0 };
+}
+
 static void write_at(struct msim *sim, struct node *node, const struct merge_write *write,
                      struct session *session)
 {
@@ -184,17 +220,21 @@ static void write_at(struct msim *sim, struct node *node, const struct merge_wri
                            .durability = write->durability,
                            .before = &before,
                            .after = &after };
+    bool stands;
     bool covers = write->token.size > 0 && (write->whole || key % FORMS == 4);
 
     merge_record_full(node->replica, write->key, &before);
     err e = merge_write(node->replica, msim_wall(sim, node), write, &noted.written, &refusal);
 
     merge_record_full(node->replica, write->key, &after);
+    stands = merge_edits_stand(&before, write->op);
     if (e == ERR_OK) {
-        if (merge_edits_stand(&before, write->op))
+        if (stands)
             judge_again(sim, &before, &after);
         else
             judge_write(sim, write, &after, noted.written.dot);
+        if (msim_policy(key) == MERGE_POLICY_VECTOR && (covers || !write->whole))
+            judge_replaced(sim, session, &before, &after);
         noted.session = covers ? session : NULL;
         (void)oracle_write(sim, &noted);
         if (key % FORMS == COUNTERS)
@@ -204,8 +244,9 @@ static void write_at(struct msim *sim, struct node *node, const struct merge_wri
         sim->counts->memory += write->durability == MERGE_MEMORY;
         struct buf token = { 0 };
 
-        oracle_session_wrote(sim, session, &after);
-        e = merge_token_of(node->replica, write->key, &after, write->token, &token);
+        oracle_session_wrote(sim, session, &after,
+                             stands ? dot_of_op(&after, write->op) : noted.written.dot);
+        e = merge_token_written(node->replica, write, &after, noted.written.dot, &token);
         buf_deinit(&session->token);
         session->token = token;
         if (e != ERR_OK)
@@ -354,7 +395,7 @@ static void call_read(struct msim *sim)
     if (session->token.size > 0 && msim_chance(sim, 100))
         forge(sim, node, session);
     if (session->token.size == 0)
-        session->seen_count = session->gone_count = 0;
+        oracle_session_begin(session);
     struct slice token = buf_slice(&session->token);
     err e = merge_read(node->replica, sim->keys[session->key], token, &record);
 

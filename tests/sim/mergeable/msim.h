@@ -156,8 +156,10 @@ struct session {
     uint32_t key;
     uint64_t erasure;
     struct buf token;
-    uint32_t seen_count, gone_count;
-    uint32_t seen[SESSION_CELLS], gone[SESSION_CELLS]; /* Cells. */
+    uint32_t seen_count, own_count, gone_count;
+    /* Cells: those of the last read, what it wrote since, and what was replaced of both. */
+    uint32_t seen[SESSION_CELLS], own[SESSION_CELLS], gone[SESSION_CELLS];
+    struct causal past; /* Of the record that it read last. */
 };
 
 struct majority_read {
@@ -256,12 +258,15 @@ void oracle_acked(struct msim *sim, const struct node *node, uint64_t ticket);
 /* The cell's number; UINT32_MAX: no write made it. */
 uint32_t oracle_cell(const struct msim *sim, const struct merge_cell *cell);
 void oracle_shown(struct msim *sim, const struct merge_record *record, uint64_t now_ms);
+/* The session knows nothing of its record. */
+void oracle_session_begin(struct session *session);
 /* A read with the session's token was answered; the session then knows what it saw. */
 void oracle_session_read(struct msim *sim, struct session *session,
                          const struct merge_record *record);
-/* A write of the session was taken, perhaps where what it saw has not come yet. */
+/* A write of the session was taken, perhaps where what it saw has not come yet, and stands under
+ * that dot. Of the record it is shown nothing else. */
 void oracle_session_wrote(struct msim *sim, struct session *session,
-                          const struct merge_record *record);
+                          const struct merge_record *record, struct merge_dot dot);
 void oracle_majority_read(struct msim *sim, const struct majority_read *read,
                           const struct merge_record *record);
 /* The node's disk is about to be lost, or just one record of it (UINT32_MAX: all). */

@@ -216,50 +216,89 @@ static void see(struct msim *sim, struct session *session, const struct merge_re
     }
 }
 
-void oracle_session_wrote(struct msim *sim, struct session *session,
-                          const struct merge_record *record)
+void oracle_session_begin(struct session *session)
+{
+    session->seen_count = session->own_count = session->gone_count = 0;
+    causal_deinit(&session->past);
+}
+
+static void begin_again(struct session *session, uint64_t erasure)
+{
+    if (erasure != session->erasure)
+        oracle_session_begin(session);
+    session->erasure = erasure;
+}
+
+/* Those that the last write replaced are gone; how many are left. */
+static uint32_t without_replaced(struct msim *sim, struct session *session, uint32_t *list,
+                                 uint32_t count)
 {
     uint32_t kept = 0, by = sim->write_count - 1;
 
-    if (record->erasure != session->erasure)
-        session->seen_count = session->gone_count = 0;
-    session->erasure = record->erasure;
-    for (uint32_t i = 0; i < session->seen_count; i++) {
-        const struct cell *cell = &sim->cells[session->seen[i]];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cell *cell = &sim->cells[list[i]];
 
         if (cell->remover_count > 0 && cell->removers[cell->remover_count - 1] == by)
-            remember(session->gone, &session->gone_count, session->seen[i]);
+            remember(session->gone, &session->gone_count, list[i]);
         else
-            session->seen[kept++] = session->seen[i];
+            list[kept++] = list[i];
     }
-    session->seen_count = kept;
-    see(sim, session, record);
+    return kept;
+}
+
+void oracle_session_wrote(struct msim *sim, struct session *session,
+                          const struct merge_record *record, struct merge_dot dot)
+{
+    begin_again(session, record->erasure);
+    session->seen_count = without_replaced(sim, session, session->seen, session->seen_count);
+    session->own_count = without_replaced(sim, session, session->own, session->own_count);
+    for (uint32_t i = 0; record->policy != MERGE_POLICY_COUNTER && i < record->count; i++) {
+        if (!merge_dot_equal(record->cells[i]->dot, dot))
+            continue;
+        uint32_t cell = oracle_cell(sim, record->cells[i]);
+
+        PROMISE(sim, cell != UINT32_MAX, "a value that no write made");
+        remember(session->own, &session->own_count, cell);
+    }
+}
+
+static void judge_there(struct msim *sim, struct session *session, uint32_t number,
+                        const struct merge_record *record)
+{
+    const struct cell *cell = &sim->cells[number];
+
+    /* A member may have taken over what an erasure dropped before it hears of the erasure. */
+    if (has_cell(record, cell) || cell->erasure < sim->erasures[session->key / FORMS])
+        return;
+    PROMISE(sim, cell->remover_count > 0 || is_losable(&sim->writes[cell->write]),
+            "a read with a context lacks what the caller saw: write %u, key %u, durability %d",
+            cell->write, session->key, (int)sim->writes[cell->write].durability);
+    remember(session->gone, &session->gone_count, number);
+}
+
+/* Gone stays gone. */
+static void keep_past(struct session *session, const struct merge_record *record)
+{
+    session->seen_count = session->own_count = 0;
+    causal_deinit(&session->past);
+    causal_copy(&session->past, &record->context);
 }
 
 void oracle_session_read(struct msim *sim, struct session *session,
                          const struct merge_record *record)
 {
-    if (record->erasure != session->erasure)
-        session->seen_count = session->gone_count = 0;
-    session->erasure = record->erasure;
-    for (uint32_t i = 0; i < session->seen_count; i++) {
-        const struct cell *cell = &sim->cells[session->seen[i]];
-
-        /* A member may have taken over what an erasure dropped before it hears of the erasure. */
-        if (has_cell(record, cell) || cell->erasure < sim->erasures[session->key / FORMS])
-            continue;
-        PROMISE(sim, cell->remover_count > 0 || is_losable(&sim->writes[cell->write]),
-                "a read with a context lacks what the caller saw: write %u, key %u, durability %d",
-                cell->write, session->key, (int)sim->writes[cell->write].durability);
-        remember(session->gone, &session->gone_count, session->seen[i]);
-    }
+    begin_again(session, record->erasure);
+    for (uint32_t i = 0; i < session->seen_count; i++)
+        judge_there(sim, session, session->seen[i], record);
+    for (uint32_t i = 0; i < session->own_count; i++)
+        judge_there(sim, session, session->own[i], record);
     for (uint32_t i = 0; i < session->gone_count; i++) {
         const struct cell *cell = &sim->cells[session->gone[i]];
 
         PROMISE(sim, !has_cell(record, cell) || !was_removed(sim, cell),
                 "a read with a context goes back to what the caller saw replaced");
     }
-    session->seen_count = 0;
+    keep_past(session, record);
     see(sim, session, record);
 }
 

@@ -415,8 +415,10 @@ void msim_world_free(struct msim *sim)
         buf_deinit(&sim->flights[i].bytes);
     for (uint32_t i = 0; i < ARRAY_SIZE(sim->reads); i++)
         buf_deinit(&sim->reads[i].token);
-    for (uint32_t i = 0; i < SESSIONS; i++)
+    for (uint32_t i = 0; i < SESSIONS; i++) {
         buf_deinit(&sim->sessions[i].token);
+        causal_deinit(&sim->sessions[i].past);
+    }
     for (uint32_t i = 0; i < KEYS; i++)
         merge_key_unref(sim->keys[i]);
     ended_free(sim);
