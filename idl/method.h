@@ -234,11 +234,11 @@ enum method_trait {
     X(232, POLL,                   v1,           event,        Poll,                  poll,                   ROUTER,       PLAY,  ORDINARY,  PLAIN,   230, 0) \
     X(233, LIST_EVENT_NEWS,        internal__v1, node,         ListEventNews,         list_event_news,        NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(234, SUBSCRIBE,              v1,           event,        Subscribe,             subscribe,              STREAM,       PLAY,  ORDINARY,  PLAIN,   230, 0) \
-    X(235, CREATE_CONSUMER,        v1,           event,        CreateConsumer,        create_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  PLAIN,   0,   0) \
+    X(235, CREATE_CONSUMER,        v1,           event,        CreateConsumer,        create_consumer,        SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,   0,   0) \
     X(236, GET_CONSUMER,           v1,           event,        GetConsumer,           get_consumer,           SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(237, LIST_CONSUMERS,         v1,           event,        ListConsumers,         list_consumers,         SHARD,        PLAY,  ORDINARY,  PLAIN,   0,   0) \
-    X(238, COMMIT_CONSUMER,        v1,           event,        CommitConsumer,        commit_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  PLAIN,   0,   0) \
-    X(239, DELETE_CONSUMER,        v1,           event,        DeleteConsumer,        delete_consumer,        SHARD_WRITE,  WRITE, ORDINARY,  ONCE,    0,   0) \
+    X(238, COMMIT_CONSUMER,        v1,           event,        CommitConsumer,        commit_consumer,        SHARD_WRITE,  CATALOG, ORDINARY, PLAIN,   0,   0) \
+    X(239, DELETE_CONSUMER,        v1,           event,        DeleteConsumer,        delete_consumer,        SHARD_WRITE,  CATALOG, ORDINARY, ONCE,    0,   0) \
     X(240, ADD_TO_COUNTER,         v1,           counter,      AddToCounter,          add_to_counter,         MUTATION,     WRITE, AUTHORITY, PLAIN,   0,   0) \
     X(241, BATCH_ADD_TO_COUNTER,   v1,           counter,      BatchAddToCounter,     batch_add_to_counter,   SCATTER,      WRITE, BULK,      PLAIN,   240, 1000) \
     X(242, LIST_PLAYER_COUNTERS,   v1,           counter,      ListPlayerCounters,    list_player_counters,   READ,         PLAY,  ORDINARY,  PLAIN,   0,   0) \

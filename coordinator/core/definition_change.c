@@ -21,6 +21,8 @@
 #include "runtime/base/nearest.h"
 
 #define WAIT_MS_MAX          60000u
+#define VERSION_MAX          ((uint64_t)INT64_MAX)
+#define AT_MS_MAX            INT64_C(253402300799999) /* The end of the year 9999. */
 #define RETRY_MS             200u
 #define REASON_BYTES_MAX     64u
 #define AUTHOR_BYTES_MAX     64u
@@ -89,6 +91,17 @@ static void answer_made(struct coord *coord, struct coord_out *out,
 }
 
 /* ---- judging ---- */
+static bool check_wait(struct change *change)
+{
+    char value[TEXT_SIZE];
+
+    if (change->request->wait_ms <= WAIT_MS_MAX)
+        return true;
+    snprintf(value, sizeof value, "%u", change->request->wait_ms);
+    return refuse(change, &(struct objection){ CODE(INVALID_ARGUMENT), "wait_ms", "0 to 60000",
+                                               value, "that is too long to wait" });
+}
+
 static bool check_texts(struct change *change)
 {
     const change_request *request = change->request;
@@ -111,11 +124,7 @@ static bool check_texts(struct change *change)
                       &(struct objection){ CODE(INVALID_ARGUMENT), texts[i].field, texts[i].limit,
                                            value, "a text is too long or missing" });
     }
-    if (request->wait_ms <= WAIT_MS_MAX)
-        return true;
-    snprintf(value, sizeof value, "%u", request->wait_ms);
-    return refuse(change, &(struct objection){ CODE(INVALID_ARGUMENT), "wait_ms", "0 to 60000",
-                                               value, "that is too long to wait" });
+    return check_wait(change);
 }
 
 static bool find_kind(struct change *change)
@@ -613,11 +622,17 @@ static bool check_restored(struct change *change)
         return refuse(change, &(struct objection){ CODE(INVALID_ARGUMENT), "definition.body",
                                                    "the body of the backup", "",
                                                    "the definition has no body" });
-    if (given->number == 0 || given->version == 0 || given->deleted)
+    if (given->number == 0 || given->version == 0 || given->version > VERSION_MAX || given->deleted)
         return refuse(change, &(struct objection){
                                   CODE(INVALID_ARGUMENT), "definition",
-                                  "a number and a version above 0, and not deleted", given->name,
-                                  "that is no definition that stands in a backup" });
+                                  "a number above 0, a version of 1 to 2^63 - 1, and not "
+                                  "deleted",
+                                  given->name, "that is no definition that stands in a backup" });
+    if (given->at_ms < 0 || given->at_ms > AT_MS_MAX)
+        return refuse(change,
+                      &(struct objection){ CODE(INVALID_ARGUMENT), "definition.made_at_ms",
+                                           "milliseconds since 1970, up to the year 9999",
+                                           given->name, "the definition was made at no time" });
     if (strlen(given->op_id) > OP_ID_BYTES_MAX || strlen(given->reason) > REASON_BYTES_MAX ||
         strlen(given->author) > AUTHOR_BYTES_MAX)
         return refuse(change, &(struct objection){
@@ -628,7 +643,7 @@ static bool check_restored(struct change *change)
         return refuse(change,
                       &(struct objection){ CODE(INVALID_ARGUMENT), fault.field, fault.limit,
                                            fault.value, "the definition is out of bounds" });
-    return true;
+    return check_wait(change);
 }
 
 static bool same_record(const struct definition_version *version, const definition_record *given)

@@ -230,9 +230,14 @@ static bool discard(struct world *world, const char *name)
 }
 
 /* ---- out of a backup ---- */
-/* Whether a counter of that name is made with that number and version. */
-static bool restore(struct world *world, const char *name, uint64_t number, uint64_t version,
-                    int64_t max_value)
+struct restored {
+    const char *name;
+    uint64_t number, version;
+    int64_t max_value, at_ms;
+    uint32_t wait_ms;
+};
+
+static bool restore_of(struct world *world, const struct restored *restored)
 {
     Holdfast__Internal__V1__ChangeDefinitionRequest request =
         HOLDFAST__INTERNAL__V1__CHANGE_DEFINITION_REQUEST__INIT;
@@ -240,20 +245,29 @@ static bool restore(struct world *world, const char *name, uint64_t number, uint
     Holdfast__V1__CounterBody counter = HOLDFAST__V1__COUNTER_BODY__INIT;
     definition_record record = HOLDFAST__INTERNAL__V1__DEFINITION_VERSION__INIT;
 
-    counter.max_value = max_value;
+    counter.max_value = restored->max_value;
     body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
     body.counter = &counter;
-    record.number = number;
-    record.version = version;
-    record.name = text_lend(name);
+    record.number = restored->number;
+    record.version = restored->version;
+    record.name = text_lend(restored->name);
     record.body = &body;
     record.author = text_lend("key-7");
     record.reason = text_lend("season two");
     record.op_id = text_lend("admin:9");
-    record.at_ms = 1700000000000;
+    record.at_ms = restored->at_ms;
     request.deed = HOLDFAST__INTERNAL__V1__DEFINITION_DEED__DEFINITION_DEED_RESTORE;
     request.restored = &record;
+    request.wait_ms = restored->wait_ms;
     return ask(world, &request);
+}
+
+/* Whether a counter of that name is made with that number and version. */
+static bool restore(struct world *world, const char *name, uint64_t number, uint64_t version,
+                    int64_t max_value)
+{
+    return restore_of(world,
+                      &(struct restored){ name, number, version, max_value, 1700000000000, 0 });
 }
 
 static void a_definition_of_a_backup_keeps_its_number_and_version(void **state)
@@ -301,6 +315,31 @@ static void a_definition_of_a_backup_takes_no_others_place(void **state)
     assert_false(restore(world, "kills", NUMBER, 5, 900)); /* What was deleted here stays so. */
     assert_true(restore(world, "kills", NUMBER + 1, 5, 900));
     assert_int_equal(world->coord->definitions.count, 2);
+    world_free(world);
+}
+
+/* A version follows each one that is restored; callers read the time as a date. */
+static void numbers_of_a_backup_are_within_bounds(void **state)
+{
+    static const struct restored wrong[] = {
+        { "kills", NUMBER, UINT64_MAX, 900, 1700000000000, 0 },
+        { "kills", NUMBER, (uint64_t)INT64_MAX + 1, 900, 1700000000000, 0 },
+        { "kills", NUMBER, 5, 900, -1, 0 },
+        { "kills", NUMBER, 5, 900, INT64_MAX, 0 },
+        { "kills", NUMBER, 5, 900, 1700000000000, 60001 },
+    };
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(restore_of(world, &wrong[i]));
+    assert_int_equal(world->coord->definitions.count, 0);
+    assert_true(restore_of(world, &(struct restored){ "kills", NUMBER, INT64_MAX, 900, 0, 60000 }));
+    assert_true(make_under(world, "kills", "admin:10"));
+    assert_true(definition_newest(definition_find(world->coord, NUMBER))->version >
+                (uint64_t)INT64_MAX);
     world_free(world);
 }
 
@@ -629,6 +668,7 @@ int main(void)
         cmocka_unit_test(a_deleted_definition_keeps_its_last_version),
         cmocka_unit_test(few_deleted_definitions_stay_and_no_number_comes_again),
         cmocka_unit_test(a_definition_of_a_backup_takes_no_others_place),
+        cmocka_unit_test(numbers_of_a_backup_are_within_bounds),
         cmocka_unit_test(a_full_table_can_be_made_smaller),
         cmocka_unit_test(how_long_shards_have_been_behind_is_told),
         cmocka_unit_test(a_history_begins_with_the_newest_life),

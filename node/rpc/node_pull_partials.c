@@ -15,12 +15,12 @@ static err node_pull_partials_read(struct read_context *context, const ProtobufC
     response->as_of_epoch = context->as_of.epoch;
     response->as_of_owner = context->as_of.owner;
     response->as_of_counter = context->as_of.counter;
-    if (request->since_epoch > 0) {
-        response->unchanged = request->since_epoch == context->as_of.epoch &&
-                              request->since_owner == context->as_of.owner &&
-                              request->since_counter == context->as_of.counter;
+    response->unchanged = request->since_epoch > 0 &&
+                          request->since_epoch == context->as_of.epoch &&
+                          request->since_owner == context->as_of.owner &&
+                          request->since_counter == context->as_of.counter;
+    if (response->unchanged)
         return ERR_OK;
-    }
     err e = pull_read(context, (struct slice){ request->homes.data, request->homes.len }, &parts);
     if (e == ERR_OK) {
         struct slice told = arena_copy(context->arena, buf_slice(&parts));

@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/definition.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/internal/v1/refusal.pb-c.h"
+#include "holdfast/v1/counter.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
@@ -475,6 +477,75 @@ static void a_damaged_player_that_cannot_be_contained_is_told_of_and_logged_no_m
     assert_string_equal(f->told.player, "42");
 }
 
+/* ---- what an earlier owner logged ---- */
+
+static void define_counter(struct fixture *f, const char *name)
+{
+    Holdfast__Internal__V1__DefineRequest request = HOLDFAST__INTERNAL__V1__DEFINE_REQUEST__INIT;
+    Holdfast__Internal__V1__Defined given = HOLDFAST__INTERNAL__V1__DEFINED__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__CounterBody rule = HOLDFAST__V1__COUNTER_BODY__INIT;
+    Holdfast__Internal__V1__Defined *list[] = { &given };
+
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_COUNTER;
+    body.counter = &rule;
+    given.number = given.version = given.revision = 20;
+    given.name = text_lend(name);
+    given.body = &body;
+    request.generation = 1;
+    request.to_revision = given.revision;
+    request.last = true;
+    request.n_definitions = 1;
+    request.definitions = list;
+    one_shard_call(&f->one, METHOD_DEFINE, &request.base);
+}
+
+static void add_to_counter(struct fixture *f, const char *name)
+{
+    Holdfast__V1__AddToCounterRequest request = HOLDFAST__V1__ADD_TO_COUNTER_REQUEST__INIT;
+    char id[UUID_TEXT_SIZE];
+
+    one_shard_op_id(&f->one, id);
+    request.player_id = (char *)"42";
+    request.op_id = id;
+    request.authority = (char *)"system:match";
+    request.counter = text_lend(name);
+    request.target_id = (char *)"level";
+    request.amount = 1;
+    one_shard_call(&f->one, METHOD_ADD_TO_COUNTER, &request.base);
+}
+
+/* An owner's rows are behind what earlier owners logged. It refuses no name that they may define.
+ */
+static void a_new_owner_refuses_no_name_before_it_applied_what_was_logged(void **state)
+{
+    struct fixture *f = *state;
+    struct rep_record record = {
+        .generation = 1, .epoch = 2, .owner = 7, .membership = { .config = 1, .count = 1 }
+    };
+
+    add_to_counter(f, "kills");
+    assert_int_equal(f->last_status, REPLY_REFUSED);
+    f->slow = true;
+    define_counter(f, "kills");
+    record.membership.members[0] = 7;
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
+    assert_true(shard_serves(f->one.shard));
+    uint32_t replies = f->replies;
+
+    add_to_counter(f, "kills");
+    assert_int_equal(f->replies, replies);
+    f->slow = false;
+    uint32_t count = f->asked_count;
+
+    assert_true(count > 0);
+    f->asked_count = 0;
+    bring(f, 0, count);
+    tick(f);
+    assert_int_equal(f->replies, replies + 1);
+    assert_int_equal(f->last_status, REPLY_OK);
+}
+
 int main(void)
 {
 #define WAIT_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -487,6 +558,7 @@ int main(void)
         WAIT_TEST(waiters_of_one_player_are_bounded),
         WAIT_TEST(a_crowd_of_joins_leaves_little_memory_behind),
         WAIT_TEST(a_damaged_player_that_cannot_be_contained_is_told_of_and_logged_no_more),
+        WAIT_TEST(a_new_owner_refuses_no_name_before_it_applied_what_was_logged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -367,6 +367,20 @@ static void no_write_reaches_a_name_as_another_player(void **state)
     assert_true(found[0] >= 4 && found[2] >= 1 && count >= 5);
 }
 
+/* The other shard's record of a claim names the name's entity. */
+static void a_record_about_a_name_can_be_repaired(void **state)
+{
+    Holdfast__V1__RepairRowRequest request = HOLDFAST__V1__REPAIR_ROW_REQUEST__INIT;
+    Holdfast__V1__ChannelRecord record = HOLDFAST__V1__CHANNEL_RECORD__INIT;
+    struct form_fixture *f = *state;
+    char name[] = "user-name:ada#1", *players[] = { name };
+
+    record.player_ids = players;
+    record.n_player_ids = 1;
+    request.record = &record;
+    assert_non_null(form_make(f, METHOD_REPAIR_ROW, &request.base));
+}
+
 static void a_swap_and_a_document_name_no_name(void **state)
 {
     Holdfast__V1__SwapRequest swap = HOLDFAST__V1__SWAP_REQUEST__INIT;
@@ -404,6 +418,7 @@ int main(void)
         TEST(a_conflict_names_what_stands_in_the_way),
         TEST(callers_write_no_name_otherwise),
         TEST(no_write_reaches_a_name_as_another_player),
+        TEST(a_record_about_a_name_can_be_repaired),
         TEST(a_swap_and_a_document_name_no_name),
 #undef TEST
     };

@@ -42,7 +42,10 @@ static void reply_encoded(struct request *request, struct slice response)
 
 static void fail(struct request *request, const Holdfast__V1__ErrorDetail *detail)
 {
-    rpc_fail(origin_of(request), detail);
+    struct rpc_request *rpc = origin_of(request);
+
+    rpc->lacks_room = request->lacks_room;
+    rpc_fail(rpc, detail);
 }
 
 static bool stream_send(struct request *request, const ProtobufCMessage *message)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "holdfast/internal/v1/refusal.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "idl/error_code.h"
@@ -175,6 +176,34 @@ static void a_key_has_half_of_the_room_for_answers(void **state)
     assert_int_equal(ask_balances(f, &a, 2), 1); /* and so does one that is cancelled. */
 }
 
+/* So that the caller's next reads wait: of its share, of a node, and not of a write. */
+static void a_read_says_that_its_answer_has_no_room(void **state)
+{
+    static uint8_t body[200000];
+    struct fixture *f = *state;
+    Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+    Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    uint8_t packed[64];
+
+    refusal.code = CODE(THROTTLED);
+    refusal.retry_after_ms = 100;
+    const struct slice refused = { packed,
+                                   holdfast__internal__v1__refusal__pack(&refusal, packed) };
+    grant.player_id = text_lend("ada");
+    grant.op_id = text_lend("admin:1");
+    ask(f, &b, METHOD_GRANT, &grant.base);
+    fake_cluster_answer(&f->plain.fake, 0, WIRE_REFUSED, refused);
+    assert_false(f->requests[0].lacks_room);
+    ask_balances(f, &a, 2);
+    fake_cluster_answer(&f->plain.fake, 1, WIRE_REFUSED, refused);
+    assert_true(f->requests[1].lacks_room);
+    fake_cluster_answer(&f->plain.fake, 2, WIRE_OK, (struct slice){ body, sizeof body });
+    assert_false(f->requests[2].lacks_room);
+    assert_int_equal(ask_balances(f, &a, 2), 1);
+    assert_true(f->requests[4].lacks_room);
+    assert_int_equal(f->refused, 3);
+}
+
 static void players_have_as_many_together_as_one_key(void **state)
 {
     struct fixture *f = *state;
@@ -243,6 +272,7 @@ int main(void)
         TEST(a_key_holds_half_of_them_and_no_other_key_minds),
         TEST(what_is_refused_for_all_takes_no_place_of_its_caller),
         TEST(a_key_has_half_of_the_room_for_answers),
+        TEST(a_read_says_that_its_answer_has_no_room),
         TEST(players_have_as_many_together_as_one_key),
         TEST(where_anyone_may_call_addresses_have_no_share),
         TEST(nodes_are_told_whose_call_it_is),

@@ -7,6 +7,7 @@
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_turn.h"
 #include "runtime/http/http_waiting.h"
 
 #define RAW_BYTES_PER_BODY_BYTE 8u /* Most overhead of chunk headers. */
@@ -131,8 +132,11 @@ static const llhttp_settings_t settings = {
 
 static err start(struct http_conn *conn)
 {
+    uint32_t most = conn->server->config.limits.pipeline_max;
+
     llhttp_init(&conn->parser, HTTP_REQUEST, &settings);
     conn->parser.data = conn;
+    conn->pipeline = most < HTTP_PIPELINE_FIRST ? most : HTTP_PIPELINE_FIRST;
     return ERR_OK;
 }
 
@@ -414,8 +418,7 @@ static bool is_full(const struct http_conn *conn)
 {
     const struct http_limits *limits = &conn->server->config.limits;
 
-    return conn->resting ||
-           conn->exchange_count >= limits->pipeline_max + (conn->incoming != NULL) ||
+    return conn->resting || conn->exchange_count >= conn->pipeline + (conn->incoming != NULL) ||
            http_waiting_of(conn) > limits->output_bytes_max;
 }
 
@@ -452,7 +455,7 @@ static void receive(struct http_conn *conn, struct slice bytes)
         if (used == 0)
             break;
         bytes = (struct slice){ bytes.data + used, bytes.size - used };
-        if (stats->requests - begun >= HTTP_TURN_REQUESTS && bytes.size > 0)
+        if (bytes.size > 0 && http_turn_is_over(conn->server, stats->requests - begun))
             http_conn_rest(conn, 0);
     }
     if (!conn->refused && !conn->doomed) {
@@ -590,6 +593,15 @@ static void advance(struct http_conn *conn)
     }
 }
 
+/* An answer that shows no overload: twice as many requests may be under way. */
+static void widen(struct http_conn *conn, unsigned status)
+{
+    uint32_t most = conn->server->config.limits.pipeline_max;
+
+    if (status != 429 && status < 500)
+        conn->pipeline = conn->pipeline < most / 2 ? 2 * conn->pipeline : most;
+}
+
 static void answer_begin(struct http_exchange *exchange, const struct http_answer *answer,
                          bool whole)
 {
@@ -601,6 +613,7 @@ static void answer_begin(struct http_exchange *exchange, const struct http_answe
     exchange->chunked = !whole && !exchange->old;
     if (conn->server->draining || (!whole && exchange->old))
         exchange->close = true;
+    widen(conn, answer->status);
     put_head(exchange, answer, out);
     if (whole && body) {
         buf_put_text(out, "\r\ncontent-length: ");

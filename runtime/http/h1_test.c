@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "runtime/base/check.h"
+#include "runtime/http/http_state.h"
 #include "runtime/rpc/http_fixture.h"
 
 static int set_up(void **state)
@@ -60,19 +61,19 @@ static void pipelined_answers_keep_their_order(void **state)
     f->keep = true;
     fixture_start(f);
     struct client client = client_connect(f);
-    for (int i = 1; i <= 5; i++) {
+    for (int i = 1; i <= (int)HTTP_PIPELINE_FIRST; i++) {
         char json[64];
         snprintf(json, sizeof json, "{\"playerId\":\"%.*s\"}", i, "aaaaa");
         put_post(&out, PATH_BALANCES, json);
     }
     client_send(&client, out.data, out.size);
-    assert_true(fixture_await(f, &f->requests, 5));
+    assert_true(fixture_await(f, &f->requests, HTTP_PIPELINE_FIRST));
     while (f->kept_count > 0) /* The last one first. */
         fixture_answer(f->kept[--f->kept_count]);
-    assert_true(client_await(f, &client, "\"version\"", 5));
+    assert_true(client_await(f, &client, "\"version\"", HTTP_PIPELINE_FIRST));
 
     const char *at = client_text(&client);
-    for (int i = 1; i <= 5; i++) {
+    for (int i = 1; i <= (int)HTTP_PIPELINE_FIRST; i++) {
         char expected[32];
         snprintf(expected, sizeof expected, "{\"version\":%d}", i);
         at = strstr(at, expected);

@@ -8,6 +8,7 @@
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_turn.h"
 #include "runtime/http/http_waiting.h"
 
 #define STREAM_WINDOW     1048576
@@ -17,6 +18,7 @@
 #define LATE_MS           3000u /* For the rest of a request that was answered by its head. */
 #define ANSWER_FIELDS_MAX 24u
 #define PIECE_BYTES       1024u /* Parsed before the requests of a turn are counted again. */
+#define LATE_BYTES        64u   /* The same, once all together had their part of the round. */
 #define BOMB_FACTOR       8u    /* Times header_bytes_max: such a block was not made by mistake. */
 #define HEADER_OVERHEAD   32u   /* RFC 9113 section 10.5.1 counts so much for each. */
 
@@ -402,10 +404,11 @@ static void receive(struct http_conn *conn, struct slice bytes)
         bytes = buf_slice(&held);
     }
     while (bytes.size > 0 && conn->session != NULL && !conn->resting) {
-        size_t size = bytes.size < PIECE_BYTES ? bytes.size : PIECE_BYTES;
+        size_t size = http_turn_is_over(conn->server, 1) ? LATE_BYTES : PIECE_BYTES;
+        size = bytes.size < size ? bytes.size : size;
         receive_piece(conn, (struct slice){ bytes.data, size });
         bytes = (struct slice){ bytes.data + size, bytes.size - size };
-        if (stats->requests - begun >= HTTP_TURN_REQUESTS && bytes.size > 0)
+        if (bytes.size > 0 && http_turn_is_over(conn->server, stats->requests - begun))
             http_conn_rest(conn, 0);
     }
     if (conn->session != NULL)

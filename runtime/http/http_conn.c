@@ -67,6 +67,7 @@ void http_conn_close(struct http_conn *conn)
     conn->state = CONN_CLOSED;
     turnstile_leave(conn->server->turnstile, &conn->place);
     loop_timer_stop(&conn->rest);
+    http_turn_leave(conn);
     while (conn->first != NULL)
         http_exchange_cancel(conn->first);
     if (conn->protocol != NULL && conn->protocol->stop != NULL)
@@ -499,13 +500,16 @@ void http_conn_resume(struct http_conn *conn)
 
 static void on_rested(void *user)
 {
-    struct http_conn *conn = user;
+    http_turn_wait(user);
+}
 
+void http_conn_go_on(struct http_conn *conn)
+{
     conn->resting = false;
     if (conn->state == CONN_LINGER)
         http_conn_resume(conn);
     else
-        http_conn_mark_dirty(conn); /* Reads on when this round's answers leave. */
+        http_conn_flush(conn); /* Strangers are not read before they have read. */
 }
 
 void http_conn_rest(struct http_conn *conn, uint32_t rest_ms)
@@ -513,7 +517,12 @@ void http_conn_rest(struct http_conn *conn, uint32_t rest_ms)
     if (conn->state == CONN_CLOSED || (conn->resting && rest_ms == 0))
         return;
     conn->resting = true;
-    loop_timer_start(&conn->rest, rest_ms);
+    if (rest_ms == 0) {
+        http_turn_wait(conn);
+    } else {
+        http_turn_leave(conn);
+        loop_timer_start(&conn->rest, rest_ms);
+    }
     if (conn->reading)
         uv_read_stop((uv_stream_t *)&conn->tcp);
     conn->reading = false;
@@ -525,6 +534,17 @@ void http_exchange_full(const struct http_exchange *exchange, uint32_t retry_aft
 
     if (exchange->conn != NULL && !http_is_h2(exchange))
         http_conn_rest(exchange->conn, is_long ? HTTP_FULL_REST_MS_MAX : retry_after_ms);
+}
+
+void http_exchange_lacks_room(const struct http_exchange *exchange, uint32_t retry_after_ms)
+{
+    struct http_conn *conn = exchange->conn;
+
+    if (conn == NULL || http_is_h2(exchange))
+        return;
+    conn->pipeline = 1;
+    if (conn->exchange_count > 1 || conn->in.size > 0)
+        http_exchange_full(exchange, retry_after_ms);
 }
 
 /* ---- accepting, time ---- */

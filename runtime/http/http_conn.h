@@ -31,6 +31,8 @@ void http_conn_tick(struct http_conn *conn, uint64_t now_ms);
 void http_conn_resume(struct http_conn *conn);
 /* Reads no more for so long; 0: until the other connections have had their turn. */
 void http_conn_rest(struct http_conn *conn, uint32_t rest_ms);
+/* Its rest is over, and its turn has come: http_turn_next. */
+void http_conn_go_on(struct http_conn *conn);
 /* The exchange's caller may call, by a valid key: its connection keeps its place, and is not put
  * out for one of which this is not known. */
 void http_exchange_prove(const struct http_exchange *exchange);
@@ -41,5 +43,11 @@ void http_exchange_prove(const struct http_exchange *exchange);
  * it has many callers.
  */
 void http_exchange_full(const struct http_exchange *exchange, uint32_t retry_after_ms);
+/*
+ * The request is about to be refused, since its answer has no room now. If its client has sent
+ * others behind it (a proxy, whose connection has many callers, does not), they rest as long, and
+ * are under way one by one until one is answered.
+ */
+void http_exchange_lacks_room(const struct http_exchange *exchange, uint32_t retry_after_ms);
 
 #endif

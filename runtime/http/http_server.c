@@ -91,6 +91,26 @@ static void on_tick(void *user)
     http_budget_tick(server, now_ms);
 }
 
+/* Those that rested, once what was answered before has left. One that rests again waits for another
+ * round. */
+static void go_on(struct http_server *server)
+{
+    const struct http_conn *last = server->wait_last;
+    struct http_conn *conn = NULL;
+
+    server->round_is_due = false;
+    while (conn != last && (conn = http_turn_next(server)) != NULL)
+        http_conn_go_on(conn);
+}
+
+static void on_round(void *user)
+{
+    struct http_server *server = user;
+
+    server->round_is_due = true;
+    loop_hook_arm(&server->flush);
+}
+
 static void on_flush(void *user)
 {
     struct http_server *server = user;
@@ -105,6 +125,8 @@ static void on_flush(void *user)
         http_conn_flush(conn);
         conn = next;
     }
+    if (server->round_is_due)
+        go_on(server);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -203,6 +225,7 @@ err http_server_init(struct http_server *server, const struct http_server_config
     turnstile_start(server);
     loop_hook_init(&server->flush, config->loop, on_flush, server);
     loop_timer_init(&server->tick, config->loop, on_tick, server);
+    loop_timer_init(&server->next_round, config->loop, on_round, server);
     loop_timer_init(&server->accept_on, config->loop, accept_on, server);
     loop_timer_start_repeating(&server->tick, tick_ms(&server->config.limits));
     return ERR_OK;
@@ -284,6 +307,7 @@ void http_server_deinit(struct http_server *server)
     CHECK(!server->listener_open && server->conns == NULL && server->exchange_count == 0);
     loop_hook_disarm(&server->flush);
     loop_timer_stop(&server->tick);
+    loop_timer_stop(&server->next_round);
     handshakes_stop(&server->handshakes);
     turnstile_free(server->turnstile);
     http_exchanges_deinit(server);

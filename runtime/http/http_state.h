@@ -36,13 +36,16 @@
 
 #define HTTP_READ_BYTES    65536u
 #define HTTP_TURN_REQUESTS 32u /* Of one connection, before others have their turn. */
+#define HTTP_ROUND_REQUESTS                                                                        \
+    64u /* In one round of the loop; then each connection has one, until the next. */
+#define HTTP_PIPELINE_FIRST 4u /* Of HTTP/1.1 under way at once, before any was answered. */
 
 /* One version of HTTP: how connection, budget and answers call what they may not use. */
 struct http_protocol {
     err (*start)(struct http_conn *conn);
     /* Lets go of what start made; also after start failed. NULL: of nothing. */
     void (*stop)(struct http_conn *conn);
-    /* Parses what it can, and about HTTP_TURN_REQUESTS at most. Holds the rest back in conn->in. */
+    /* Parses what it can until http_turn_is_over. Holds the rest back in conn->in. */
     void (*receive)(struct http_conn *conn, struct slice bytes);
     /* True: enough requests or answers wait; no more input now. */
     bool (*is_full)(const struct http_conn *conn);
@@ -99,15 +102,18 @@ struct http_conn {
     struct http_exchange *first; /* Oldest. */
     struct http_exchange *last;
     size_t exchange_count;
+    uint32_t pipeline; /* HTTP/1.1: how many requests may be under way now; more are not read. */
 
-    struct loop_timer rest; /* Runs while `resting`.                                    */
+    struct loop_timer rest;                      /* Of those that rest for a time. */
+    struct http_conn *wait_next, *wait_previous; /* In the server's list, while `waits`. */
     uint32_t full_reads;    /* One after the other.                                      */
     uint64_t since_ms;      /* Of the last progress: accept, a request, an answer, a write. */
     uint64_t head_since_ms; /* HTTP/1.1: first byte of a head that is not whole; 0: none.   */
     bool dirty;
     bool writing;
     bool reading;
-    bool resting;     /* Not read before `rest` fires: http_conn_rest.    */
+    bool resting;     /* Not read before its rest is over: http_conn_rest. */
+    bool waits;       /* Between wait_previous and wait_next.             */
     bool proved;      /* A request of it was let in by its head.            */
     bool known;       /* And had a valid key, where one is asked for: http_conn_prove. */
     bool receiving;   /* Inside the parser: closing waits until it returns. */
@@ -164,7 +170,12 @@ struct http_server {
     struct refused_log refused;
     struct http_conn *conns;
     struct http_conn *dirty;
-    size_t turns_left; /* Of this round: http_turn.h. */
+    size_t turns_left;                        /* Of this round: http_turn.h. */
+    uint64_t round_requests;                  /* Of stats.requests, when this round began. */
+    uint32_t round_resumed;                   /* Connections that waited for it and go on. */
+    struct http_conn *wait_first, *wait_last; /* For their turn: http_turn_wait. */
+    struct loop_timer next_round;             /* While some wait. */
+    bool round_is_due;                        /* It has fired. */
     struct http_exchange *free_exchanges;
     size_t free_count;
     size_t exchange_count;        /* Alive, free ones left out. */

@@ -9,6 +9,57 @@
 void http_turn_begin(struct http_server *server)
 {
     server->turns_left = ALL_BYTES;
+    server->round_requests = server->stats.requests;
+    server->round_resumed = 0;
+}
+
+bool http_turn_is_over(struct http_server *server, uint64_t had)
+{
+    loop_hook_arm(&server->flush); /* Ends the round. */
+    return had >= HTTP_TURN_REQUESTS ||
+           (had > 0 && server->stats.requests - server->round_requests >= HTTP_ROUND_REQUESTS);
+}
+
+void http_turn_wait(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+
+    http_turn_leave(conn);
+    conn->waits = true;
+    conn->wait_next = NULL;
+    conn->wait_previous = server->wait_last;
+    *(server->wait_last != NULL ? &server->wait_last->wait_next : &server->wait_first) = conn;
+    server->wait_last = conn;
+    if (!loop_timer_is_running(&server->next_round))
+        loop_timer_start(&server->next_round, 0);
+}
+
+void http_turn_leave(struct http_conn *conn)
+{
+    struct http_server *server = conn->server;
+
+    if (!conn->waits)
+        return;
+    conn->waits = false;
+    *(conn->wait_previous != NULL ? &conn->wait_previous->wait_next : &server->wait_first) =
+        conn->wait_next;
+    *(conn->wait_next != NULL ? &conn->wait_next->wait_previous : &server->wait_last) =
+        conn->wait_previous;
+}
+
+struct http_conn *http_turn_next(struct http_server *server)
+{
+    struct http_conn *conn = server->wait_first;
+
+    if (conn != NULL && server->round_resumed == HTTP_ROUND_REQUESTS) {
+        loop_timer_start(&server->next_round, 0);
+        return NULL;
+    }
+    if (conn != NULL) {
+        http_turn_leave(conn);
+        server->round_resumed++;
+    }
+    return conn;
 }
 
 static void take_over(struct http_conn *conn)

@@ -127,6 +127,39 @@ static void a_tick_takes_nothing_unencrypted_for_read(void **state)
     drop(conn);
 }
 
+static void those_that_wait_go_on_in_their_order_some_in_each_round(void **state)
+{
+    struct http_conn *conns[2 * HTTP_ROUND_REQUESTS];
+    struct loop *loop = NULL;
+
+    (void)state;
+    assert_int_equal(loop_new(&loop), ERR_OK);
+    loop_timer_init(&server.next_round, loop, NULL, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(conns); i++) {
+        conns[i] = conn_with(1);
+        http_turn_wait(conns[i]);
+    }
+    http_turn_wait(conns[0]); /* It stands behind all others now. */
+    http_turn_leave(conns[7]);
+    http_turn_leave(conns[7]);
+    http_turn_begin(&server);
+    for (size_t i = 1; i <= HTTP_ROUND_REQUESTS + 1; i++)
+        assert_true(i == 7 || http_turn_next(&server) == conns[i]);
+    loop_timer_stop(&server.next_round);
+    assert_null(http_turn_next(&server));
+    assert_true(loop_timer_is_running(&server.next_round));
+    http_turn_begin(&server);
+    for (size_t i = HTTP_ROUND_REQUESTS + 2; i < ARRAY_SIZE(conns); i++)
+        assert_ptr_equal(http_turn_next(&server), conns[i]);
+    assert_ptr_equal(http_turn_next(&server), conns[0]);
+    assert_null(http_turn_next(&server));
+    assert_null(server.wait_last);
+    loop_timer_stop(&server.next_round);
+    for (size_t i = 0; i < ARRAY_SIZE(conns); i++)
+        drop(conns[i]);
+    loop_free(loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +167,7 @@ int main(void)
         cmocka_unit_test(what_is_answered_meanwhile_follows),
         cmocka_unit_test(many_long_answers_leave_little_to_each_but_all_of_a_short_one),
         cmocka_unit_test(a_tick_takes_nothing_unencrypted_for_read),
+        cmocka_unit_test(those_that_wait_go_on_in_their_order_some_in_each_round),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,8 @@ struct rpc_request {
     uint64_t account;          /* may_enter: names the key whose share of the memory for bodies this
                                 * request takes; 0: that of its address alone.               */
     bool is_full;              /* may_enter: refused it, and would refuse any other call now. */
+    bool lacks_room;           /* Before rpc_fail: its answer has no room now, and another like it
+                                * would have none.                                           */
     const char *peer;          /* "10.0.0.1:5123"                                            */
     struct trace_parent trace; /* From `traceparent`; zeros without one that is valid.       */
     enum rpc_protocol protocol;

@@ -504,6 +504,8 @@ void rpc_reply_encoded(struct rpc_request *request, struct slice response)
 
 void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail)
 {
+    if (request->lacks_room)
+        http_exchange_lacks_room(call_of(request)->exchange, detail->retry_after_ms);
     rpc_answer_error(call_of(request), detail, 0);
 }
 

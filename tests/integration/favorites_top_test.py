@@ -119,6 +119,24 @@ class TopTest(favorites_test.FavoriteCalls, ClusterTest):
         self.assertEqual(status, 200)
         self.assertNotEqual(other["etag"], headers["etag"])
 
+    def rounds(self):
+        return sum(node.metrics().get("holdfast_node_totals_rounds_total", 0) for node in self.cluster.nodes)
+
+    def fast_rounds(self, number):
+        """Whether nodes pulled more often than once a second while lists were read and counts changed."""
+        began, before, until = time.monotonic(), self.rounds(), time.monotonic() + 3
+        while time.monotonic() < until:
+            number += 1
+            self.favorite(f"fan{number}", f"fad{number % 24}")
+            self.top()
+        return (self.rounds() - before) / len(self.cluster.nodes) / (time.monotonic() - began) > 1.4
+
+    def test_nodes_pull_faster_while_lists_are_read(self):
+        self.favorite("ann", "pong")
+        wait_for("a list", self.seen)
+        numbers = iter(range(0, 10**9, 10**5))
+        wait_for("rounds to come faster", lambda: self.fast_rounds(next(numbers)), 60)
+
     def test_bad_requests_say_what_is_wrong(self):
         self.favorite("ann", "pong")
         wait_for("a list", self.seen)

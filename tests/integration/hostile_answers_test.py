@@ -76,10 +76,10 @@ def read_all(socks, count, end, counts):
                 tails[key.fileobj] = text[cut:] if cut >= 0 else text[-8:]
 
 
-def flood(port, request, count, reads, told):
-    """The request `count` times at once, PIPELINED on each connection, again and again for ATTACK_S;
+def flood(port, request, count, reads, for_s, told):
+    """The request `count` times at once, PIPELINED on each connection, again and again for `for_s`;
     the answers are read, or are not."""
-    end, counts, sent = time.monotonic() + ATTACK_S, {}, 0
+    end, counts, sent = time.monotonic() + for_s, {}, 0
     while time.monotonic() < end:
         socks = send_all(port, request, count)
         sent += count
@@ -95,10 +95,10 @@ def flood(port, request, count, reads, told):
 class Flood:
     """That, in a process of its own: another caller's time is not to wait for this one's Python."""
 
-    def __init__(self, port, request, count, reads):
+    def __init__(self, port, request, count, reads, for_s=ATTACK_S):
         fork = multiprocessing.get_context("fork")
         self.told = fork.Queue()
-        self.process = fork.Process(target=flood, args=(port, request, count, reads, self.told))
+        self.process = fork.Process(target=flood, args=(port, request, count, reads, for_s, self.told))
         self.process.start()
 
     def wait(self):

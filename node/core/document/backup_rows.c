@@ -3,10 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "node/core/codec/json_canon.h"
 #include "node/core/mergeable/absorb.h"
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/tally.h"
 #include "runtime/base/check.h"
+#include "runtime/base/utf8.h"
 
 #define NUMBER_BYTES    8u
 #define TAIL_BYTES      3u /* A zero, and the number of the part. */
@@ -15,6 +17,7 @@
 #define PART_BYTES_MAX  (256u * 1024u)
 #define VALUE_BYTES_MAX (PART_BYTES_MAX + MERGE_VALUE_BYTES_MAX + 4096u)
 #define LARGE_BYTES     (512u * 1024u) /* That a record may pass the end of a page by. */
+#define TOLD_BYTES      65u            /* Of a name in an error. */
 #define UNNUMBERED      1u             /* The actor of cells in a backup. */
 
 /* ---- cells under other dots ---- */
@@ -275,6 +278,46 @@ static struct merge_key *key_under(const struct merge_key *key, uint64_t number)
     return made;
 }
 
+/* Answers are printed from it as it stands. */
+static bool cell_is_sound(const struct merge_record *record, const struct merge_cell *cell)
+{
+    const char *why;
+
+    if (!utf8_valid(merge_cell_path(cell)))
+        return false;
+    if (record->policy == MERGE_POLICY_SET || record->policy == MERGE_POLICY_COUNTER)
+        return true;
+    json_t *value = json_canon_parse(merge_cell_value(cell), &why);
+
+    json_decref(value);
+    return value != NULL;
+}
+
+/* Those of no collection are shown from a tree: what is unsound in them is left out there. */
+static err check_cells(struct document_context *context, const struct row *row,
+                       struct slice collection)
+{
+    struct slice name = merge_key_name(row->key);
+    char entity[TOLD_BYTES], key[TOLD_BYTES], path[TOLD_BYTES];
+
+    for (uint32_t i = 0; collection.size > 0 && i < row->record.count; i++) {
+        const struct merge_cell *cell = row->record.cells[i];
+
+        if (cell_is_sound(&row->record, cell))
+            continue;
+        utf8_snippet(entity, sizeof entity, merge_key_entity(row->key));
+        utf8_snippet(key, sizeof key,
+                     (struct slice){ name.data + NUMBER_BYTES, name.size - NUMBER_BYTES });
+        utf8_snippet(path, sizeof path, merge_cell_path(cell));
+        return refuse_invalid(context->arena, context->refusal, "rows",
+                              "documents whose paths are UTF-8 and whose values are JSON",
+                              arena_printf(context->arena, "%.*s of %s, key \"%s\", path \"%s\"",
+                                           (int)collection.size, (const char *)collection.data,
+                                           entity, key, path));
+    }
+    return ERR_OK;
+}
+
 static err value_decode(struct slice bytes, struct slice *ret_collection,
                         struct merge_record *ret_record)
 {
@@ -312,9 +355,11 @@ static err row_decode(struct document_context *context, struct slice key_bytes, 
         row.key = key_under(key, number);
     merge_key_unref(key);
     if (e == ERR_OK)
+        e = check_cells(context, &row, collection);
+    if (e == ERR_OK)
         *ret_row = row;
     else
-        merge_record_deinit(&row.record);
+        row_deinit(&row);
     return e;
 }
 

@@ -123,12 +123,17 @@ static void write_beside(struct fixture *f, const struct written *written)
     merge_key_unref(key);
 }
 
+static struct slice quoted(struct fixture *f, const char *text)
+{
+    return slice_from_text(arena_printf(&f->arena, "\"%s\"", text));
+}
+
 static void write_room(struct fixture *f, const char *entity, const char *value)
 {
     write_beside(f, &(struct written){ .number = 1,
                                        .entity = entity,
                                        .policy = MERGE_POLICY_VECTOR,
-                                       .value = slice_from_text(value) });
+                                       .value = quoted(f, value) });
 }
 
 static void write_tally(struct fixture *f, int64_t delta, uint8_t rank)
@@ -193,7 +198,7 @@ static bool has_room(struct fixture *f, int member, const char *entity, const ch
     const struct merge_record *record = found(f, member, 9, entity);
 
     for (uint32_t i = 0; record != NULL && i < record->count; i++) {
-        if (slice_equal(merge_cell_value(record->cells[i]), slice_from_text(value)))
+        if (slice_equal(merge_cell_value(record->cells[i]), quoted(f, value)))
             return true;
     }
     return false;
@@ -257,7 +262,7 @@ static void put_page(struct fixture *f, struct slice rows, uint64_t *next)
 #define LARGE_SIBLINGS 57u
 static void a_document_of_many_large_siblings_comes_back_and_holds_nothing_up(void **state)
 {
-    static const uint8_t large[MERGE_VALUE_BYTES_MAX];
+    static uint8_t large[MERGE_VALUE_BYTES_MAX];
     struct fixture *f = *state;
     struct document_context context = context_of(f, f->old);
     struct buf after = { 0 };
@@ -265,6 +270,8 @@ static void a_document_of_many_large_siblings_comes_back_and_holds_nothing_up(vo
     size_t largest = 0;
     uint32_t pages = 0;
 
+    memset(large, 'x', sizeof large);
+    large[0] = large[sizeof large - 1] = '"';
     for (uint32_t i = 0; i < 8; i++)
         write_beside(f, &(struct written){ .number = 1,
                                            .entity = i < 7 ? "guild:1" : "guild:3",
@@ -458,7 +465,7 @@ static void an_erasure_that_stands_holds_for_what_comes_back(void **state)
                                        .entity = "player:1",
                                        .policy = MERGE_POLICY_VECTOR,
                                        .erasure = 3,
-                                       .value = SLICE_LITERAL("castle") });
+                                       .value = quoted(f, "castle") });
     write_room(f, "player:2", "harbour");
     assert_int_equal(merge_erase(f->members[0], SLICE_LITERAL("player:1"), 3), ERR_OK);
     assert_int_equal(merge_erase(f->members[0], SLICE_LITERAL("player:2"), 1), ERR_OK);
@@ -506,6 +513,30 @@ static void a_collection_that_is_missing_or_another_is_named(void **state)
     assert_int_equal(f->page.left_out, 1);
 }
 
+/* An answer has each value as it stands in its cell. */
+static void a_value_that_is_no_json_is_refused_by_its_name(void **state)
+{
+    static const char *const wrong[] = { "", "castle", "{", "1 2", "\"\xff\"" };
+    struct fixture *f = *state;
+    uint64_t next;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char entity[] = { 'g', ':', (char)('a' + i), 0 };
+
+        merge_free(f->old);
+        f->old = fixture_member(1);
+        write_beside(f, &(struct written){ .number = 1,
+                                           .entity = entity,
+                                           .policy = MERGE_POLICY_VECTOR,
+                                           .value = slice_from_text(wrong[i]) });
+        assert_int_equal(put(f, 0, 0, back_up(f), &next), ERR_INVALID);
+        assert_string_equal(f->refusal.field, "rows");
+        assert_string_equal(f->refusal.value,
+                            arena_printf(&f->arena, "rooms of %s, key \"k\", path \"p\"", entity));
+    }
+    assert_int_equal(f->members[0]->store.count, 0);
+}
+
 static void rows_that_are_cut_or_changed_are_refused_or_taken_as_they_are(void **state)
 {
     struct fixture *f = *state;
@@ -544,6 +575,7 @@ int main(void)
         TEST(pages_have_what_one_page_has),
         TEST(an_erasure_that_stands_holds_for_what_comes_back),
         TEST(a_collection_that_is_missing_or_another_is_named),
+        TEST(a_value_that_is_no_json_is_refused_by_its_name),
         TEST(rows_that_are_cut_or_changed_are_refused_or_taken_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,7 @@ void rep_follower_settle(struct rep *rep, struct rep_out *out)
     rep_follower_commit(rep, out);
     if (rep->promise.owner == rep->self || rep->promise.owner == 0)
         return;
+    hold_again(rep, out);
     if (matched_index(rep) > rep->told_index)
         acknowledge(rep, out);
 }

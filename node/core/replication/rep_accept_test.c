@@ -182,8 +182,14 @@ static bool hears(struct rep *rep, struct rep_message *m, bool *ret_dropped)
             *ret_dropped = out.writes[i].dropped;
         event.ticket = out.writes[i].ticket;
     }
+    uint32_t done = out.write_count;
+
     if (event.ticket > 0)
         assert_int_equal(rep_step(rep, &event, &out), ERR_OK);
+    for (uint32_t i = done; i < out.write_count; i++) {
+        if (out.writes[i].type == REP_WRITE_PROMISE)
+            *ret_dropped = out.writes[i].dropped;
+    }
     rep_out_deinit(&out);
     return answers;
 }
@@ -231,6 +237,37 @@ static void who_dropped_all_gives_no_vote_until_it_holds_all_again(void **state)
     rep_free(rep);
 }
 
+/* Its owner may say no more: what is committed once it is durable here is held all the same. */
+static void who_dropped_all_holds_it_again_once_it_is_durable(void **state)
+{
+    struct membership membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } };
+    struct rep_limits limits = rep_limits_default();
+    struct rep_image image = { .votes = true,
+                               .dropped = true,
+                               .promise = { 1, 8, 2 },
+                               .log_first_index = 1,
+                               .apply_version = 1,
+                               .apply_version_max = 1 };
+    struct rep_message seal = { .type = REP_MSG_SEAL, .config = 1, .epoch = 9 };
+    struct entry *entry = start_of_version(1, &membership, 8);
+    struct rep_message append = { .type = REP_MSG_APPEND,
+                                  .config = 1,
+                                  .epoch = 8,
+                                  .entries = &entry,
+                                  .entry_count = 1,
+                                  .commit_index = 1 };
+    struct rep *rep = rep_new(5, 1, &limits, &image);
+    bool dropped = true;
+    (void)state;
+
+    assert_true(hears(rep, &append, &dropped));
+    assert_false(dropped || rep_is_mute(rep));
+    assert_true(hears(rep, &seal, &dropped));
+    assert_false(dropped);
+    entry_unref(entry);
+    rep_free(rep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +278,7 @@ int main(void)
         cmocka_unit_test(followers_commit_no_more_than_is_durable_here),
         cmocka_unit_test(entries_of_rules_that_the_program_does_not_know_are_not_taken),
         cmocka_unit_test(who_dropped_all_gives_no_vote_until_it_holds_all_again),
+        cmocka_unit_test(who_dropped_all_holds_it_again_once_it_is_durable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,6 +86,7 @@ static void tree_add(struct order_tree *tree, struct row *row)
     }
     order_split(*link, key, &row->left, &row->right);
     *link = row;
+    tree->shape++;
 }
 
 static void wait_remove(struct order_tree *tree, struct row *row)
@@ -172,6 +173,7 @@ static void tree_remove(struct order_tree *tree, struct row *row)
     *link = left != NULL ? left : right;
     row->left = NULL;
     row->right = NULL;
+    tree->shape++;
 }
 
 void order_remove(struct state *state, struct row *row)
@@ -221,24 +223,53 @@ uint32_t order_count_roots(const struct state *state)
     return roots;
 }
 
-struct row *order_next(const struct state *state, struct slice prefix, struct slice after)
+/* Of a deep tree the rows that come last are forgotten, and found again from its root. */
+static void walk_push(struct order_walk *walk, struct row *row)
 {
-    CHECK(!is_grouped(prefix) || memchr(prefix.data, 0, prefix.size) != NULL);
-    struct order_tree *tree = order_tree_of(state, prefix);
-    struct row *best = NULL;
-    struct slice from = slice_compare(after, prefix) > 0 ? after : prefix;
+    if (walk->count == ORDER_WALK_MAX) {
+        memmove(walk->above, walk->above + 1, (ORDER_WALK_MAX - 1) * sizeof(struct row *));
+        walk->whole = false;
+        walk->count--;
+    }
+    walk->above[walk->count++] = row;
+}
 
-    order_settle(tree);
-    struct row *at = tree->root;
-    while (at != NULL) {
-        if (slice_compare(row_slice(at), from) > 0) {
-            best = at;
+static void walk_down(struct order_walk *walk)
+{
+    order_settle(walk->tree);
+    walk->shape = walk->tree->shape;
+    walk->count = 0;
+    walk->whole = true;
+    for (struct row *at = walk->tree->root; at != NULL;) {
+        if (slice_compare(row_slice(at), walk->after) > 0) {
+            walk_push(walk, at);
             at = at->left;
         } else {
             at = at->right;
         }
     }
-    if (best == NULL || best->key_size < prefix.size)
+}
+
+void order_walk_begin(const struct state *state, struct slice prefix, struct slice after,
+                      struct order_walk *ret_walk)
+{
+    CHECK(!is_grouped(prefix) || memchr(prefix.data, 0, prefix.size) != NULL);
+    ret_walk->tree = order_tree_of(state, prefix);
+    ret_walk->prefix = prefix;
+    ret_walk->after = slice_compare(after, prefix) > 0 ? after : prefix;
+    walk_down(ret_walk);
+}
+
+struct row *order_walk_next(struct order_walk *walk)
+{
+    if (walk->shape != walk->tree->shape || walk->tree->waiting != NULL ||
+        (walk->count == 0 && !walk->whole))
+        walk_down(walk);
+    if (walk->count == 0)
         return NULL;
-    return memcmp(best->key, prefix.data, prefix.size) == 0 ? best : NULL;
+    struct row *row = walk->above[--walk->count];
+    for (struct row *at = row->right; at != NULL; at = at->left)
+        walk_push(walk, at);
+    walk->after = row_slice(row);
+    return slice_begins_with(walk->after, walk->prefix) ? row : NULL;
 }

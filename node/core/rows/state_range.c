@@ -111,15 +111,15 @@ static bool page_is_in_memory(struct state *state, const struct state_range *ran
                               const struct horizon *horizon)
 {
     uint32_t count = 0;
-    struct slice at = range->after;
+    struct order_walk walk;
 
     if (horizon->all)
         return true;
+    order_walk_begin(state, range->prefix, range->after, &walk);
     for (;;) {
-        const struct row *row = order_next(state, range->prefix, at);
+        const struct row *row = order_walk_next(&walk);
         if (row == NULL || slice_compare(row_slice(row), horizon->to) > 0)
             return false;
-        at = row_slice(row);
         if (row->value != NULL && ++count == range->limit)
             return true;
     }
@@ -131,7 +131,7 @@ err state_range_visit(struct state *state, const struct state_range *range, stru
 {
     struct row_key known;
     struct horizon horizon = horizon_of(state, range, &known);
-    struct slice at = range->after;
+    struct order_walk walk;
 
     CHECK(range->prefix.size > 0);
     order_ask(state, range->prefix);
@@ -142,11 +142,11 @@ err state_range_visit(struct state *state, const struct state_range *range, stru
         need_add_range(need, &missing);
         return ERR_NEED;
     }
+    order_walk_begin(state, range->prefix, range->after, &walk);
     for (uint32_t count = 0; count < range->limit;) {
-        struct row *row = order_next(state, range->prefix, at);
+        struct row *row = order_walk_next(&walk);
         if (row == NULL)
             break;
-        at = row_slice(row);
         if (row->value == NULL)
             continue;
         state_row_use(state, row);

@@ -64,7 +64,7 @@ struct coverage {
     bool complete; /* ... and there are none above `to`. */
     uint64_t used; /* Larger is later. */
 };
-#define COVERAGES_MAX 64u
+#define COVERAGES_MAX 128u
 
 /* A treap, and rows that have no place in it yet: they get it when somebody asks for the order.
  * Most rows are never asked for before they are dropped. */
@@ -72,6 +72,7 @@ struct order_tree {
     struct row *root;
     struct row *waiting; /* Linked by `left` and `right`, the newest first. */
     bool asked;          /* Somebody asked for a range: of tables that are ordered from then on. */
+    uint32_t shape;      /* Rises with each change of the tree. */
 };
 
 /* Of one table: new rows that were never looked at. */
@@ -156,8 +157,22 @@ bool order_has(const struct state *state, struct slice key);
 void order_ask(struct state *state, struct slice prefix);
 void order_add(struct state *state, struct row *row);
 void order_remove(struct state *state, struct row *row);
-/* The first row above `after` in the tree that holds `prefix`'s table; NULL when none is. */
-struct row *order_next(const struct state *state, struct slice prefix, struct slice after);
+/* The rows above `after` under `prefix`, in order, without a search from the root for each. The
+ * tree may change meanwhile. */
+#define ORDER_WALK_MAX 32u
+struct order_walk {
+    struct order_tree *tree;
+    struct slice prefix;
+    struct slice after; /* What the caller said, then the row that came last. */
+    uint32_t shape;
+    struct row *above[ORDER_WALK_MAX]; /* The nearest that come next, the first of them last. */
+    uint32_t count;
+    bool whole; /* There are no others. */
+};
+void order_walk_begin(const struct state *state, struct slice prefix, struct slice after,
+                      struct order_walk *ret_walk);
+/* NULL: there are no more. */
+struct row *order_walk_next(struct order_walk *walk);
 
 /* The row is where the order has it: in its tree, which is one, or among those that wait. */
 void order_check_row(const struct state *state, const struct row *row);

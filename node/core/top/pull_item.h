@@ -23,7 +23,7 @@
 #define TAKE_SWEEP_MAX      256u
 /* For how many homes that have changes one answer looks at what these are: memory keeps as many
  * ranges and more at once, or none of them would ever be all there (COVERAGES_MAX). */
-#define PULL_LOOKS_MAX 16u
+#define PULL_LOOKS_MAX 32u
 /* For how many homes one entry forgets targets without edges, and how many of those. */
 #define FORGET_HOMES_MAX   8u
 #define FORGET_TARGETS_MAX 512u

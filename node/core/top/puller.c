@@ -55,7 +55,6 @@ struct forgets {
 struct quiet {
     uint64_t epoch, owner, counter; /* What it had applied; 0: it is not known to be quiet. */
     uint64_t asking;                /* Of these homes: puller.asking. */
-    bool again;                     /* It is no more: it is asked for all homes in this round. */
 };
 
 struct slot {
@@ -70,7 +69,6 @@ struct puller {
     struct forgets *forgets; /* By source. */
     struct quiet *quiet;     /* By source. */
     uint64_t asking;         /* Rises when other homes ask, or one has logged what was not asked. */
-    bool again;              /* Some source is to be asked again in this round. */
     enum phase phase;
     uint32_t next;       /* The shard that the phase comes to next. */
     uint32_t first;      /* Of the sources: each round begins with another. */
@@ -78,7 +76,9 @@ struct puller {
     uint32_t hour;
     uint64_t unix_ms; /* When the last round began. */
     uint64_t begun_ms;
+    uint64_t watched_until_ms;
     bool more;
+    bool busy; /* The last round had something to log. */
     struct slot slots[PULLER_WINDOW];
     uint32_t open;
     uint64_t tokens;
@@ -175,9 +175,21 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
     buf_clear(&home->bytes);
 }
 
-static uint64_t next_begin(const struct puller *puller)
+void puller_watch(struct puller *puller, uint64_t now_ms)
 {
-    return puller->begun_ms + (puller->more ? PULLER_AGAIN_MS : PULLER_EVERY_MS);
+    puller->watched_until_ms = now_ms + PULLER_WATCH_MS;
+}
+
+uint64_t puller_next_ms(const struct puller *puller)
+{
+    bool busy = puller->busy && puller->begun_ms <= puller->watched_until_ms;
+
+    CHECK(!puller_is_busy(puller));
+    if (puller->begun_ms == 0)
+        return 0;
+    return puller->begun_ms + (puller->more ? PULLER_AGAIN_MS
+                               : busy       ? PULLER_BUSY_MS
+                                            : PULLER_EVERY_MS);
 }
 
 /* Behind as many homes as a source may have looked at in the round before. */
@@ -191,16 +203,16 @@ static void turn_homes(struct puller *puller)
     }
 }
 
-uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, const bool *owned)
+void puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, const bool *owned)
 {
     bool any = false;
 
-    if (puller->phase != IDLE || (puller->begun_ms > 0 && now_ms < next_begin(puller)))
-        return puller->phase != IDLE ? now_ms + PULLER_AGAIN_MS : next_begin(puller);
+    if (puller_is_busy(puller) || now_ms < puller_next_ms(puller))
+        return;
     puller->begun_ms = now_ms;
     puller->hour = hour_of(unix_ms);
     puller->unix_ms = unix_ms;
-    puller->more = false;
+    puller->more = puller->busy = false;
     for (uint32_t i = 0; i < puller->shard_count; i++) {
         home_begin(puller, &puller->homes[i], owned[i]);
         puller->forgets[i].count = 0;
@@ -214,7 +226,6 @@ uint64_t puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, 
         turn_homes(puller);
         puller->stats.rounds++;
     }
-    return next_begin(puller);
 }
 
 /* ---- requests ---- */
@@ -245,10 +256,7 @@ static bool pull_request(const struct puller *puller, uint32_t source, struct bu
         request.since_epoch = puller->quiet[source].epoch;
         request.since_owner = puller->quiet[source].owner;
         request.since_counter = puller->quiet[source].counter;
-        proto_encode(&request.base, out);
-        return true;
     }
-
     for (uint32_t i = 0; i < puller->shard_count; i++) {
         uint32_t number = (puller->first_home + i) % puller->shard_count;
         const struct home *home = &puller->homes[number];
@@ -331,7 +339,7 @@ static bool make_request(struct puller *puller, uint32_t shard, struct buf *out,
         return true;
     case PULLING:
         *ret_method = METHOD_PULL_PARTIALS;
-        return (!puller->again || puller->quiet[shard].again) && pull_request(puller, shard, out);
+        return pull_request(puller, shard, out);
     case TAKING:
         *ret_method = METHOD_TAKE_PARTIALS;
         return take_request_of(puller, shard, out);
@@ -353,39 +361,42 @@ static struct slot *free_slot(struct puller *puller)
     return NULL;
 }
 
-/* Sources that have applied something since are asked for all homes, once. */
-static bool pull_again(struct puller *puller)
+/* All that the home was told of is logged. */
+static void home_follows(const struct puller *puller, struct home *home)
 {
-    bool any = false;
+    if (home->known && !home->more && home->answered == puller->shard_count &&
+        home->from_ms > home->pulled_ms)
+        home->pulled_ms = home->from_ms;
+}
 
+static void pull_end(struct puller *puller)
+{
     for (uint32_t i = 0; i < puller->shard_count; i++) {
-        any = any || puller->quiet[i].again;
-        puller->quiet[i].again = puller->quiet[i].again && !puller->again;
+        struct home *home = &puller->homes[i];
+        if (!home->in_round)
+            continue;
+        puller->busy = puller->busy || home->taken_count > 0;
+        if (home->taken_count == 0)
+            home_follows(puller, home);
     }
-    any = any && !puller->again;
-    puller->again = any;
-    return any;
+}
+
+static void round_end(struct puller *puller)
+{
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        const struct home *home = &puller->homes[i];
+        puller->more = puller->more || (home->in_round && (home->more || home->sweeping));
+    }
 }
 
 static void phase_end(struct puller *puller)
 {
     puller->next = 0;
-    if (puller->phase == PULLING && pull_again(puller))
-        return;
-    if (puller->phase != FORGETTING) {
-        puller->phase++;
-        return;
-    }
-    puller->phase = IDLE;
-    for (uint32_t i = 0; i < puller->shard_count; i++) {
-        struct home *home = &puller->homes[i];
-        if (!home->in_round)
-            continue;
-        puller->more = puller->more || home->more || home->sweeping;
-        if (home->known && !home->more && home->answered == puller->shard_count &&
-            home->from_ms > home->pulled_ms)
-            home->pulled_ms = home->from_ms;
-    }
+    if (puller->phase == PULLING)
+        pull_end(puller);
+    if (puller->phase == FORGETTING)
+        round_end(puller);
+    puller->phase = puller->phase == FORGETTING ? IDLE : puller->phase + 1;
 }
 
 bool puller_next(struct puller *puller, struct pull_call *ret_call)
@@ -521,7 +532,7 @@ static void keep_quiet(struct puller *puller, uint32_t source, uint32_t silent,
     if (asked == 0 || silent < asked)
         return;
     puller->quiet[source] = (struct quiet){ response->as_of_epoch, response->as_of_owner,
-                                            response->as_of_counter, puller->asking, false };
+                                            response->as_of_counter, puller->asking };
 }
 
 static void pulled(struct puller *puller, uint32_t source, const ProtobufCMessage *message)
@@ -532,12 +543,8 @@ static void pulled(struct puller *puller, uint32_t source, const ProtobufCMessag
     uint32_t silent = 0;
 
     puller->stats.bytes += response->parts.len;
-    if (is_quiet(puller, source)) {
-        puller->quiet[source].again = !response->unchanged;
-        if (response->unchanged)
-            pulled_nothing(puller, response->at_ms);
-        else
-            puller->quiet[source].epoch = 0;
+    if (response->unchanged && is_quiet(puller, source)) {
+        pulled_nothing(puller, response->at_ms);
         return;
     }
     while (pull_part_next(&reader, &part)) {
@@ -565,6 +572,8 @@ static void took(struct puller *puller, struct home *home, const ProtobufCMessag
     for (uint32_t i = 0; i < home->taken_count; i++)
         home->logged[home->taken[i].source] = home->taken[i].to;
     home->known = response->gaps == 0;
+    if (home->taken_count > 0)
+        home_follows(puller, home);
     puller->stats.items += response->taken;
     if (!home->sweeping)
         return;

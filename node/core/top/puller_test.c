@@ -23,6 +23,7 @@
 struct world {
     struct puller *puller;
     uint64_t now_ms, unix_ms;
+    int64_t since_ms; /* Of the sources' clocks. */
     bool owned[SHARDS];
     struct source_dot logged[SHARDS][SHARDS]; /* By home and source. */
     struct source_dot newest[SHARDS][SHARDS]; /* By source and home: what it tells. */
@@ -39,6 +40,7 @@ struct world {
     uint64_t applied[SHARDS]; /* By source: entries; 0: it does not tell. */
     uint32_t short_asks;
     bool forgets_more;
+    bool says_neither; /* Sources that are told what they had applied say nothing of homes. */
 };
 
 static int setup(void **state)
@@ -49,6 +51,7 @@ static int setup(void **state)
     w->now_ms = 5000;
     w->unix_ms = AT_MS;
     w->owned[1] = w->owned[2] = true;
+    puller_watch(w->puller, w->now_ms);
     *state = w;
     return 0;
 }
@@ -109,13 +112,16 @@ static void say_partials(struct world *w, uint32_t source, struct slice request,
     struct pull_home home;
 
     assert_int_equal(asked->shard, source);
-    response.at_ms = AT_MS + source;
+    if (w->says_neither && asked->since_epoch > 0)
+        reader = (struct reader){ 0 };
+    response.at_ms = AT_MS + w->since_ms + source;
     response.as_of_epoch = w->applied[source] > 0 ? 3 : 0; /* 0: an earlier program. */
     response.as_of_owner = 1;
     response.as_of_counter = w->applied[source];
     w->short_asks += asked->since_epoch > 0;
-    response.unchanged = asked->since_epoch == 3 && asked->since_counter == w->applied[source];
-    while (pull_home_next(&reader, &home)) {
+    response.unchanged =
+        !w->says_neither && asked->since_epoch == 3 && asked->since_counter == w->applied[source];
+    while (pull_home_next(&reader, &home) && !response.unchanged) {
         struct buf items = { 0 };
         struct pull_part part = { .home = home.home, .to = home.after };
         assert_true(w->owned[home.home]);
@@ -213,14 +219,19 @@ static uint64_t round_of(struct world *w)
 
     memset(w->asked, 0, sizeof w->asked);
     memset(w->taken, 0, sizeof w->taken);
-    uint64_t next = puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
+    puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
     while (puller_next(w->puller, &call))
         answer(w, &call);
     assert_false(puller_is_busy(w->puller));
-    next = puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
+    puller_begin(w->puller, puller_next_ms(w->puller) - 1, w->unix_ms, w->owned);
     assert_false(puller_is_busy(w->puller)); /* It is not time yet. */
-    w->now_ms = next;
-    return next;
+    w->now_ms = puller_next_ms(w->puller);
+    return w->now_ms;
+}
+
+static int64_t pulled_ms(const struct world *w, uint32_t home)
+{
+    return puller_pulled_ms(w->puller, home);
 }
 
 static void has_changed(struct world *w, uint32_t source, uint32_t home)
@@ -238,7 +249,7 @@ static void a_round_asks_each_shard_once_and_logs_once_a_home(void **state)
     has_changed(w, 1, 1);
     has_changed(w, 3, 2);
     has_changed(w, 3, 0); /* Of a home that is another node's. */
-    assert_int_equal(round_of(w), 5000 + PULLER_EVERY_MS);
+    assert_int_equal(round_of(w), 5000 + PULLER_BUSY_MS);
     assert_int_equal(w->asked[METHOD_GET_PULLED], 2);
     assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
     assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 2);
@@ -248,7 +259,7 @@ static void a_round_asks_each_shard_once_and_logs_once_a_home(void **state)
     assert_int_equal(w->taken[1], 2);
     assert_int_equal(w->taken[2], 1);
     assert_int_equal(puller_stats(w->puller).items, 3);
-    (void)round_of(w); /* Nothing has changed. */
+    assert_int_equal(round_of(w), 5000 + PULLER_BUSY_MS + PULLER_EVERY_MS); /* Nothing new. */
     assert_int_equal(w->asked[METHOD_GET_PULLED], 0);
     assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
     assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
@@ -259,6 +270,25 @@ static void a_round_asks_each_shard_once_and_logs_once_a_home(void **state)
     assert_int_equal(puller_stats(w->puller).failed, 0);
 }
 
+/* Twice as often while there are both: something to log, and somebody who reads lists. */
+static void rounds_come_faster_where_it_matters(void **state)
+{
+    struct world *w = *state;
+
+    w->now_ms = 5000 + PULLER_WATCH_MS;
+    has_changed(w, 0, 1);
+    assert_int_equal(round_of(w), 5000 + PULLER_WATCH_MS + PULLER_BUSY_MS);
+    has_changed(w, 0, 1);
+    uint64_t begun = w->now_ms;
+    assert_int_equal(round_of(w), begun + PULLER_EVERY_MS); /* No list was read for long. */
+    puller_watch(w->puller, w->now_ms);
+    begun = w->now_ms;
+    assert_int_equal(round_of(w), begun + PULLER_EVERY_MS); /* Nothing has changed. */
+    has_changed(w, 0, 1);
+    begun = w->now_ms;
+    assert_int_equal(round_of(w), begun + PULLER_BUSY_MS);
+}
+
 /* How many of a round's pulls asked for that alone. */
 static uint32_t short_round(struct world *w)
 {
@@ -267,7 +297,7 @@ static uint32_t short_round(struct world *w)
     return w->short_asks;
 }
 
-static void a_source_that_had_nothing_is_asked_whether_it_has_applied_anything(void **state)
+static void a_source_that_had_nothing_says_whether_it_has_applied_anything(void **state)
 {
     struct world *w = *state;
 
@@ -278,14 +308,14 @@ static void a_source_that_had_nothing_is_asked_whether_it_has_applied_anything(v
     assert_int_equal(short_round(w), SHARDS - 1); /* The first had something. */
     assert_int_equal(short_round(w), SHARDS);
     assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
-    assert_int_equal(puller_pulled_ms(w->puller, 1), AT_MS);
-    has_changed(w, 3, 2); /* It is asked for all homes in the same round. */
+    assert_int_equal(pulled_ms(w, 1), AT_MS);
+    has_changed(w, 3, 2); /* It tells so in the same answer. */
     assert_int_equal(short_round(w), SHARDS);
-    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS + 1);
+    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
     assert_int_equal(w->taken[2], 1);
     w->applied[2]++; /* Of what is no count. */
     assert_int_equal(short_round(w), SHARDS - 1);
-    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS + 1);
+    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
     assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
     assert_int_equal(short_round(w), SHARDS);
     w->fails[1][METHOD_PULL_PARTIALS] = true; /* What is not answered says nothing. */
@@ -293,6 +323,22 @@ static void a_source_that_had_nothing_is_asked_whether_it_has_applied_anything(v
     w->fails[1][METHOD_PULL_PARTIALS] = false;
     assert_int_equal(short_round(w), SHARDS);
     assert_true(puller_stats(w->puller).unchanged > 0);
+}
+
+/* It takes a dot to mean that nothing else is asked. */
+static void an_earlier_program_that_says_neither_is_asked_again(void **state)
+{
+    struct world *w = *state;
+
+    for (uint32_t i = 0; i < SHARDS; i++)
+        w->applied[i] = 7;
+    (void)round_of(w);
+    has_changed(w, 3, 2);
+    w->says_neither = true;
+    assert_int_equal(short_round(w), SHARDS);
+    assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
+    assert_int_equal(short_round(w), 0);
+    assert_int_equal(w->taken[2], 1);
 }
 
 static void another_home_asks_for_all(void **state)
@@ -331,17 +377,72 @@ static void a_home_knows_until_when_all_shards_were_pulled(void **state)
 {
     struct world *w = *state;
 
-    assert_int_equal(puller_pulled_ms(w->puller, 1), 0);
+    assert_int_equal(pulled_ms(w, 1), 0);
     w->fails[2][METHOD_PULL_PARTIALS] = true;
     has_changed(w, 0, 1);
     (void)round_of(w);
     assert_int_equal(w->taken[1], 1); /* The others go on. */
-    assert_int_equal(puller_pulled_ms(w->puller, 1), 0);
+    assert_int_equal(pulled_ms(w, 1), 0);
     assert_int_equal(puller_stats(w->puller).failed, 1);
     w->fails[2][METHOD_PULL_PARTIALS] = false;
     (void)round_of(w);
-    assert_int_equal(puller_pulled_ms(w->puller, 1), AT_MS);
-    assert_int_equal(puller_pulled_ms(w->puller, 0), 0);
+    assert_int_equal(pulled_ms(w, 1), AT_MS);
+    assert_int_equal(pulled_ms(w, 0), 0);
+}
+
+/* Calls until there is one of that method, which is left open. */
+static struct pull_call answer_until(struct world *w, uint32_t method)
+{
+    struct pull_call call;
+
+    for (;;) {
+        assert_true(puller_next(w->puller, &call));
+        if (call.method == method)
+            return call;
+        answer(w, &call);
+    }
+}
+
+/* As old as its own last answer: not as the slowest home's, nor as what is forgotten. */
+static void no_home_waits_for_what_others_do(void **state)
+{
+    struct world *w = *state;
+    struct pull_call first, second;
+
+    has_changed(w, 0, 1);
+    has_changed(w, 3, 2);
+    (void)round_of(w);
+    w->emptied[3][1] = true;
+    has_changed(w, 0, 1);
+    has_changed(w, 0, 2);
+    w->since_ms = 800;
+    puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
+    first = answer_until(w, METHOD_TAKE_PARTIALS);
+    assert_true(puller_next(w->puller, &second));
+    assert_int_equal(second.method, METHOD_TAKE_PARTIALS);
+    assert_int_equal(pulled_ms(w, 1), AT_MS); /* What is told is not logged yet. */
+    answer(w, &first);
+    assert_int_equal(pulled_ms(w, 1), AT_MS + 800);
+    assert_int_equal(pulled_ms(w, 2), AT_MS);
+    answer(w, &second);
+    assert_int_equal(answer_until(w, METHOD_FORGET_PARTIALS).shard, 3);
+    assert_int_equal(pulled_ms(w, 2), AT_MS + 800);
+    assert_true(puller_is_busy(w->puller));
+}
+
+/* A home with nothing to log is as old as the pull. */
+static void a_home_with_nothing_to_log_waits_for_none_that_has(void **state)
+{
+    struct world *w = *state;
+
+    has_changed(w, 0, 1);
+    (void)round_of(w); /* Both are swept. */
+    has_changed(w, 0, 1);
+    w->since_ms = 700;
+    puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
+    assert_int_equal(answer_until(w, METHOD_TAKE_PARTIALS).shard, 1);
+    assert_int_equal(pulled_ms(w, 2), AT_MS + 700);
+    assert_int_equal(pulled_ms(w, 1), AT_MS);
 }
 
 /* The worst of its homes; by the clocks of the sources. */
@@ -378,13 +479,13 @@ static void what_a_home_did_not_answer_is_looked_up(void **state)
     has_changed(w, 0, 1);
     w->fails[1][METHOD_TAKE_PARTIALS] = true;
     (void)round_of(w);
-    assert_int_equal(puller_pulled_ms(w->puller, 1), 0);
-    assert_int_equal(puller_pulled_ms(w->puller, 2), AT_MS);
+    assert_int_equal(pulled_ms(w, 1), 0);
+    assert_int_equal(pulled_ms(w, 2), AT_MS);
     w->fails[1][METHOD_TAKE_PARTIALS] = false;
     (void)round_of(w);
     assert_int_equal(w->asked[METHOD_GET_PULLED], 1);
     assert_int_equal(w->taken[1], 0); /* It is swept, no more. */
-    assert_int_equal(puller_pulled_ms(w->puller, 1), AT_MS);
+    assert_int_equal(pulled_ms(w, 1), AT_MS);
 }
 
 /* A repair of its rows may take back how far it is: once a minute it is asked. */
@@ -453,7 +554,7 @@ static void an_entry_has_a_limit(void **state)
     assert_int_equal(round_of(w), 5000 + PULLER_AGAIN_MS);
     assert_in_range(w->taken[1], 1, SHARDS - 1);
     uint32_t first = w->taken[1];
-    assert_int_equal(puller_pulled_ms(w->puller, 1), 0);
+    assert_int_equal(pulled_ms(w, 1), 0);
     for (uint32_t rounds = 0; first < SHARDS; rounds++) {
         (void)round_of(w);
         assert_true(w->taken[1] > 0);
@@ -461,7 +562,7 @@ static void an_entry_has_a_limit(void **state)
         assert_true(rounds < SHARDS);
     }
     (void)round_of(w);
-    assert_int_equal(puller_pulled_ms(w->puller, 1), AT_MS);
+    assert_int_equal(pulled_ms(w, 1), AT_MS);
 }
 
 static void places_are_swept_when_an_hour_has_passed(void **state)
@@ -527,7 +628,7 @@ static void what_a_home_has_logged_is_forgotten(void **state)
     has_changed(w, 3, 1);
     w->emptied[3][1] = true;
     uint64_t begun = w->now_ms;
-    assert_int_equal(round_of(w), begun + PULLER_EVERY_MS);
+    assert_int_equal(round_of(w), begun + PULLER_BUSY_MS);
     assert_int_equal(w->asked[METHOD_FORGET_PARTIALS], 1);
     assert_true(w->order[METHOD_TAKE_PARTIALS] < w->order[METHOD_FORGET_PARTIALS]);
     assert_int_equal(w->forgot_count[3], 1);
@@ -563,11 +664,12 @@ static void answers_out_of_time_are_ignored(void **state)
     struct world *w = *state;
     struct pull_call first, call;
 
-    (void)puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
+    puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
     assert_true(puller_next(w->puller, &first));
     assert_true(puller_is_busy(w->puller));
-    assert_int_equal(puller_begin(w->puller, w->now_ms + 9000, w->unix_ms, w->owned),
-                     w->now_ms + 9000 + PULLER_AGAIN_MS);
+    uint64_t rounds = puller_stats(w->puller).rounds;
+    puller_begin(w->puller, w->now_ms + 9000, w->unix_ms, w->owned);
+    assert_int_equal(puller_stats(w->puller).rounds, rounds); /* One is under way. */
     puller_answered(w->puller, 0, true, (struct slice){ 0 });
     puller_answered(w->puller, first.token + 99, true, (struct slice){ 0 });
     puller_answered(w->puller, first.token, true, SLICE_LITERAL("\xff\xff")); /* Nonsense. */
@@ -575,8 +677,8 @@ static void answers_out_of_time_are_ignored(void **state)
     assert_int_equal(puller_stats(w->puller).failed, 1);
     while (puller_next(w->puller, &call))
         answer(w, &call);
-    assert_int_equal(puller_pulled_ms(w->puller, 1), 0);
-    assert_int_equal(puller_pulled_ms(w->puller, 2), AT_MS);
+    assert_int_equal(pulled_ms(w, 1), 0);
+    assert_int_equal(pulled_ms(w, 2), AT_MS);
 }
 
 /* A part of a home that was not asked for, of no home, or a second one. */
@@ -585,7 +687,7 @@ static void parts_that_were_not_asked_for_are_left_out(void **state)
     struct world *w = *state;
     struct pull_call call;
 
-    (void)puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
+    puller_begin(w->puller, w->now_ms, w->unix_ms, w->owned);
     while (puller_next(w->puller, &call)) {
         Holdfast__Internal__V1__PullPartialsResponse response =
             HOLDFAST__INTERNAL__V1__PULL_PARTIALS_RESPONSE__INIT;
@@ -621,10 +723,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PULLER_TEST(a_round_asks_each_shard_once_and_logs_once_a_home),
-        PULLER_TEST(a_source_that_had_nothing_is_asked_whether_it_has_applied_anything),
+        PULLER_TEST(a_source_that_had_nothing_says_whether_it_has_applied_anything),
+        PULLER_TEST(an_earlier_program_that_says_neither_is_asked_again),
+        PULLER_TEST(rounds_come_faster_where_it_matters),
         PULLER_TEST(another_home_asks_for_all),
         PULLER_TEST(a_node_without_homes_asks_nothing),
         PULLER_TEST(a_home_knows_until_when_all_shards_were_pulled),
+        PULLER_TEST(no_home_waits_for_what_others_do),
+        PULLER_TEST(a_home_with_nothing_to_log_waits_for_none_that_has),
         PULLER_TEST(a_node_knows_how_far_it_is_behind),
         PULLER_TEST(what_a_home_did_not_answer_is_looked_up),
         PULLER_TEST(a_home_that_a_repair_took_back_is_pulled_again),

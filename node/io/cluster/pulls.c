@@ -30,7 +30,8 @@ struct pulls {
     struct workers *workers; /* NULL: not begun, or stopped. */
     struct shard_views *views;
     struct puller *puller;
-    bool *owned; /* By shard. */
+    bool *owned;   /* By shard. */
+    uint64_t tops; /* shard_views_tops when the last round began. */
     bool calling;
     struct remote remotes[PULLER_WINDOW];
     struct local locals[PULLER_WINDOW];
@@ -119,6 +120,14 @@ static void start(struct pulls *p, const struct pull_call *call)
         puller_answered(p->puller, call->token, false, (struct slice){ 0 });
 }
 
+/* The next round is due when the one that has ended says so, which its begin could not. */
+static void set_timer(struct pulls *p)
+{
+    uint64_t now = loop_now_ms(p->options.loop), next = puller_next_ms(p->puller);
+
+    loop_timer_start(&p->timer, next > now ? next - now : 1);
+}
+
 static void call_all(struct pulls *p)
 {
     struct pull_call call;
@@ -129,10 +138,12 @@ static void call_all(struct pulls *p)
     while (p->workers != NULL && puller_next(p->puller, &call))
         start(p, &call);
     p->calling = false;
-    if (puller_is_busy(p->puller))
+    if (p->workers == NULL)
         return;
     for (uint32_t i = 0; i < shard_views_count(p->views); i++)
         shard_views_set_pulled(p->views, i, puller_pulled_ms(p->puller, i));
+    if (!puller_is_busy(p->puller))
+        set_timer(p);
 }
 
 /* Some of one shard's counts, by its worker. */
@@ -155,14 +166,14 @@ static void on_timer(void *user)
     struct pulls *p = user;
     uint64_t now = loop_now_ms(p->options.loop);
 
-    if (!puller_is_busy(p->puller)) {
-        for (uint32_t i = 0; i < shard_views_count(p->views); i++)
-            p->owned[i] = shard_views_serves(p->views, i);
-    }
-    uint64_t next = puller_begin(p->puller, now, unix_ms(), p->owned);
+    for (uint32_t i = 0; i < shard_views_count(p->views); i++)
+        p->owned[i] = shard_views_serves(p->views, i);
+    if (p->tops != shard_views_tops(p->views))
+        puller_watch(p->puller, now);
+    p->tops = shard_views_tops(p->views);
+    puller_begin(p->puller, now, unix_ms(), p->owned);
     call_all(p);
     compare(p, now);
-    loop_timer_start(&p->timer, next > now ? next - now : 1);
 }
 
 static void on_hook(void *user)

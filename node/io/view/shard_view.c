@@ -13,6 +13,7 @@ struct shard_views {
     pthread_mutex_t lock;
     uint32_t count;
     _Atomic int64_t *pulled; /* By shard. */
+    _Atomic uint64_t tops;
     /* By shard: a generation, and RESTORING; 0: it was not seen yet. */
     _Atomic uint64_t *restored;
     struct erasures *erasures;
@@ -58,6 +59,16 @@ int64_t shard_views_pulled(const struct shard_views *views, uint32_t shard)
 {
     CHECK(shard < views->count);
     return atomic_load_explicit(&views->pulled[shard], memory_order_relaxed);
+}
+
+void shard_views_count_top(struct shard_views *views)
+{
+    atomic_fetch_add_explicit(&views->tops, 1, memory_order_relaxed);
+}
+
+uint64_t shard_views_tops(const struct shard_views *views)
+{
+    return atomic_load_explicit(&views->tops, memory_order_relaxed);
 }
 
 uint64_t shard_views_restore_generation(struct hash128 restore_id)

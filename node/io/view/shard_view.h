@@ -71,6 +71,9 @@ void shard_views_publish_damaged(struct shard_views *views, uint32_t shard);
 /* Any thread, without the lock: puller_pulled_ms of a shard (node/core/top/puller.h). */
 void shard_views_set_pulled(struct shard_views *views, uint32_t shard, int64_t pulled_ms);
 int64_t shard_views_pulled(const struct shard_views *views, uint32_t shard);
+/* Any thread, without the lock: a top list of some shard here was asked for; how often so far. */
+void shard_views_count_top(struct shard_views *views);
+uint64_t shard_views_tops(const struct shard_views *views);
 /* Any thread, without the lock. False: the shard was not seen here yet. *ret_generation is 1 for
  * one that was never restored from a backup, else it names the backup
  * (shard_views_restore_generation); *ret_restoring: it serves no caller until that is over. */

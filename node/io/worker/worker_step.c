@@ -301,6 +301,8 @@ err worker_call(struct worker *worker, const struct worker_request *request)
         worker_backup_call(worker, shard, request->call, request->method, request->bytes);
         return ERR_OK;
     }
+    if (request->method == METHOD_GET_SHARD_TOP)
+        shard_views_count_top(worker->options.views);
     if (request->arrived_ns != 0)
         begin_spans(worker, request);
     worker_step(worker, shard,

@@ -43,7 +43,7 @@ struct top_list {
     uint64_t asked_ms;
     struct top_wait *waits;
     /* Known since; 0: nothing is. */
-    uint64_t known_ms;
+    uint64_t known_ms, told_until_ms;
     struct arena known_arena;
     struct top_told known;
     /* Under way. */
@@ -137,6 +137,16 @@ static void gather_fail_text(struct top_list *list, Holdfast__V1__ErrorCode code
     gather_fail(list, &detail);
 }
 
+/* How long a list is told that was so old when the last shard was read. */
+static uint64_t told_for_ms(const struct top_merge *merge)
+{
+    int64_t left_ms = TOP_TELL_MS - (merge->to_ms - merge->from_ms);
+
+    return (uint64_t)(left_ms < TOP_AGE_MIN_MS   ? TOP_AGE_MIN_MS
+                      : left_ms > TOP_AGE_MAX_MS ? TOP_AGE_MAX_MS
+                                                 : left_ms);
+}
+
 static void keep(struct top_list *list)
 {
     const struct top_merge *merge = &list->merge;
@@ -157,6 +167,7 @@ static void keep(struct top_list *list)
         .number = merge->collection_number,
     };
     list->known_ms = list->begun_ms;
+    list->told_until_ms = list->begun_ms + told_for_ms(merge);
 }
 
 static bool is_of(const struct top_list *list, const char *collection, bool is_counter)
@@ -448,7 +459,7 @@ void tops_ask(struct request *request, const struct top_ask *ask,
         return;
     }
     list->asked_ms = now_ms(tops);
-    if (list->known_ms > 0 && now_ms(tops) - list->known_ms <= TOP_AGE_MS)
+    if (list->known_ms > 0 && now_ms(tops) <= list->told_until_ms)
         tell(request, wait, false);
     else if (list->gathering || has_room(tops, request))
         await(wait);

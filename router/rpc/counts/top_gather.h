@@ -1,8 +1,9 @@
 /*
  * top_gather: top lists, from the router's memory or from all shards. Requests for one collection,
- * or counter, and window share the gather that is under way; a list is told again for TOP_AGE_MS.
- * It is gathered for as many places as some request asked for, of 10, 100 and 1000. Everything runs
- * on the loop's thread.
+ * or counter, and window share the gather that is under way. A list is told again until what it
+ * says is TOP_TELL_MS old: at least TOP_AGE_MIN_MS, since asking more often does not make it newer,
+ * and at most TOP_AGE_MAX_MS. It is gathered for as many places as some request asked for, of 10,
+ * 100 and 1000. Everything runs on the loop's thread.
  */
 #ifndef ROUTER_RPC_COUNTS_TOP_GATHER_H
 #define ROUTER_RPC_COUNTS_TOP_GATHER_H
@@ -10,7 +11,9 @@
 #include "router/core/top_merge.h"
 #include "router/rpc/request/request.h"
 
-#define TOP_AGE_MS       1000u
+#define TOP_TELL_MS      1500
+#define TOP_AGE_MIN_MS   250
+#define TOP_AGE_MAX_MS   1000
 #define TOP_STALE_MS_MAX 300000u /* What is older is not told even where a shard is silent. */
 #define TOP_LISTS_MAX    64u     /* Kept, by collection, window and number of places. */
 

@@ -161,7 +161,7 @@ static void rest(struct fixture *f, uint32_t ms)
     (void)loop_run_until(f->plain.loop, pause_over, NULL, ms);
 }
 
-static void a_list_is_that_of_all_shards_and_is_kept_for_a_second(void **state)
+static void a_list_is_that_of_all_shards_and_is_kept_for_a_while(void **state)
 {
     struct fixture *f = *state;
 
@@ -177,11 +177,41 @@ static void a_list_is_that_of_all_shards_and_is_kept_for_a_second(void **state)
     assert_int_equal(again->ask.answers, 1);
     assert_int_equal(again->count, 4); /* Gathered for ten places. */
     assert_int_equal(f->plain.fake.call_count, SHARDS);
-    rest(f, TOP_AGE_MS + 50);
+    rest(f, TOP_AGE_MAX_MS + 50);
     struct one *later = get_all(f);
     assert_int_equal(f->plain.fake.call_count, 2 * SHARDS);
     all_say(f, SHARDS, 10, 2);
     assert_string_equal(later->places, "t3 8 t2 6 t1 4");
+}
+
+/* Whether a list that was so old when it was gathered is gathered again `later_ms` after. */
+static bool is_gathered_again(struct fixture *f, int64_t old_ms, uint32_t later_ms)
+{
+    uint32_t from = f->plain.fake.call_count;
+
+    (void)get_all(f);
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, from + i, 10, &(struct said){ 1, 9, NOW_MS - old_ms });
+    rest(f, later_ms);
+    struct one *again = get_all(f);
+    if (again->ask.answers == 1)
+        return false;
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard_says(f, from + SHARDS + i, 10, &(struct said){ 1, 9, NOW_MS - 5000 });
+    rest(f, TOP_AGE_MIN_MS + 50); /* The next list is gathered. */
+    return true;
+}
+
+static void an_older_list_is_told_for_a_shorter_time(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_true(is_gathered_again(f, 5000, TOP_AGE_MIN_MS + 50));
+    assert_true(is_gathered_again(f, 1000, TOP_TELL_MS - 1000 + 50));
+    assert_true(is_gathered_again(f, 0, TOP_AGE_MAX_MS + 50));
+    assert_false(is_gathered_again(f, 1000, TOP_TELL_MS - 1000 - 250));
+    rest(f, 350);
+    assert_false(is_gathered_again(f, 0, TOP_TELL_MS - 1000 + 50));
 }
 
 static void requests_for_one_list_share_a_gather(void **state)
@@ -212,7 +242,7 @@ static void a_silent_shard_makes_what_was_known_stale(void **state)
     struct one *first = get_all(f);
     all_say(f, 0, 10, 1);
     assert_false(first->stale);
-    rest(f, TOP_AGE_MS + 50);
+    rest(f, TOP_AGE_MAX_MS + 50);
     struct one *stale = get_all(f), *unknown = get(f, &(struct wish){ .window = "7d" });
     for (uint32_t i = 0; i < SHARDS - 1; i++)
         shard_says(f, SHARDS + i, 10, &(struct said){ 9, 9, NOW_MS });
@@ -241,7 +271,7 @@ static void a_source_that_is_not_pulled_makes_a_list_stale(void **state)
         shard_says(f, i, 10,
                    &(struct said){ i + 1, 9, i == 2 ? NOW_MS + 3 - TOP_FRESH_MS : NOW_MS });
     assert_false(one->stale);
-    rest(f, TOP_AGE_MS + 50);
+    rest(f, TOP_AGE_MAX_MS + 50);
     one = get_all(f);
     for (uint32_t i = 0; i < SHARDS; i++)
         shard_says(f, SHARDS + i, 10,
@@ -340,7 +370,7 @@ static void where_too_much_is_gathered_what_was_known_is_told(void **state)
     (void)get(f, &(struct wish){ .window = "all", .limit = 100 });
     all_say(f, 0, 100, 1);
     get_others(f, TOP_LISTS_MAX - 1, names);
-    rest(f, TOP_AGE_MS + 50);
+    rest(f, TOP_AGE_MAX_MS + 50);
     struct one *longer = get(f, &(struct wish){ .window = "all", .limit = 100 });
     assert_int_equal(longer->ask.answers, 0);
     struct one *known = get(f, &(struct wish){ .window = "all", .limit = 2 });
@@ -359,7 +389,7 @@ static void players_leave_lists_for_keys(void **state)
 
     (void)get(f, &(struct wish){ .window = "all", .limit = 10 });
     all_say(f, 0, 10, 1);
-    rest(f, TOP_AGE_MS + 50);
+    rest(f, TOP_AGE_MAX_MS + 50);
     f->player = "mallory";
     get_others(f, TOP_LISTS_MAX, names);
     assert_int_equal(f->plain.fake.call_count, (TOP_LISTS_MAX / 2 + 1) * SHARDS);
@@ -399,7 +429,7 @@ static void a_list_of_a_former_life_is_not_told_as_stale(void **state)
     all_say(f, 0, 10, 1);
     (void)get(f, &(struct wish){ .window = "24h", .limit = 3 });
     all_say(f, SHARDS, 10, 1);
-    rest(f, TOP_AGE_MS + 50);
+    rest(f, TOP_AGE_MAX_MS + 50);
     struct one *one = get_all(f);
     shard_says(f, 2 * SHARDS, 10, &(struct said){ 1, 9, NOW_MS });
     shard_says(f, 2 * SHARDS + 1, 10, &(struct said){ 1, 10, NOW_MS });
@@ -424,7 +454,8 @@ static void what_is_no_wish_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TOP_TEST(a_list_is_that_of_all_shards_and_is_kept_for_a_second),
+        TOP_TEST(a_list_is_that_of_all_shards_and_is_kept_for_a_while),
+        TOP_TEST(an_older_list_is_told_for_a_shorter_time),
         TOP_TEST(requests_for_one_list_share_a_gather),
         TOP_TEST(a_silent_shard_makes_what_was_known_stale),
         TOP_TEST(a_source_that_is_not_pulled_makes_a_list_stale),

@@ -2,33 +2,10 @@
 #include <string.h>
 
 #include "router/rpc/definitions/definition_call.h"
-#include "runtime/base/check.h"
+#include "router/rpc/definitions/definition_value.h"
 
 typedef Holdfast__V1__DiffDefinitionsRequest diff_request;
 typedef Holdfast__Internal__V1__DefinitionVersion version_record;
-
-/* A field's value as text; "" where it is not set. Bodies have numbers, names and texts alone. */
-static char *value_text(struct arena *arena, const ProtobufCMessage *body,
-                        const ProtobufCFieldDescriptor *field)
-{
-    const void *at = (const char *)body + field->offset;
-
-    switch (field->type) {
-    case PROTOBUF_C_TYPE_INT64:
-        return arena_printf(arena, "%" PRId64, *(const int64_t *)at);
-    case PROTOBUF_C_TYPE_UINT32:
-        return arena_printf(arena, "%" PRIu32, *(const uint32_t *)at);
-    case PROTOBUF_C_TYPE_STRING:
-        return arena_printf(arena, "%s", *(char *const *)at);
-    case PROTOBUF_C_TYPE_ENUM: {
-        const ProtobufCEnumValue *value =
-            protobuf_c_enum_descriptor_get_value(field->descriptor, *(const int *)at);
-        return arena_printf(arena, "%s", value != NULL ? value->name : "");
-    }
-    default:
-        CHECK(false); /* definition.proto has a type that is not told here. */
-    }
-}
 
 static void add(struct request *request, Holdfast__V1__DiffDefinitionsResponse *response,
                 char *field, char *before, char *after)
@@ -46,23 +23,43 @@ static void add(struct request *request, Holdfast__V1__DiffDefinitionsResponse *
     response->changes[response->n_changes++] = change;
 }
 
+static char *told_value(struct arena *arena, const ProtobufCMessage *body,
+                        const ProtobufCFieldDescriptor *field)
+{
+    char *value = definition_value(arena, body, field);
+
+    return value != NULL ? value : arena_printf(arena, "?");
+}
+
+/* The body of the kind; NULL: a later coordinator has a kind that is not known here. */
+static const ProtobufCMessage *body_of(const version_record *record)
+{
+    const Holdfast__V1__DefinitionBody *body = record->body;
+    bool known = body != NULL && body->kind_case != HOLDFAST__V1__DEFINITION_BODY__KIND__NOT_SET;
+
+    return known ? &body->currency->base : NULL; /* They share their place. */
+}
+
 /* Both are of one kind: that never changes. */
 static void diff(struct request *request, const version_record *before, const version_record *after)
 {
     Holdfast__V1__DiffDefinitionsResponse response = HOLDFAST__V1__DIFF_DEFINITIONS_RESPONSE__INIT;
     struct arena *arena = request->arena;
-    const ProtobufCMessage *from = &before->body->currency->base; /* They share their place. */
-    const ProtobufCMessage *to = &after->body->currency->base;
+    const ProtobufCMessage *from = body_of(before), *to = body_of(after);
+
+    if (from == NULL || to == NULL || from->descriptor != to->descriptor) {
+        definition_fail_unknown(request, "kind", definition_body_kind(after->body));
+        return;
+    }
     const ProtobufCMessageDescriptor *type = to->descriptor;
 
-    CHECK(from->descriptor == type);
     response.from_version = before->version;
     response.to_version = after->version;
     response.changes = arena_alloc(arena, (type->n_fields + 1) * sizeof *response.changes);
     for (unsigned i = 0; i < type->n_fields; i++)
         add(request, &response,
             arena_printf(arena, "%s.%s", definition_body_kind(after->body), type->fields[i].name),
-            value_text(arena, from, &type->fields[i]), value_text(arena, to, &type->fields[i]));
+            told_value(arena, from, &type->fields[i]), told_value(arena, to, &type->fields[i]));
     add(request, &response, arena_printf(arena, "deleted"),
         arena_printf(arena, "%s", before->deleted ? "true" : "false"),
         arena_printf(arena, "%s", after->deleted ? "true" : "false"));

@@ -36,22 +36,50 @@ static err answer_of(const struct batch_part *part, struct slice body, struct sl
     return ERR_OK;
 }
 
-#define READS_FIRST    32u   /* Asked for before it is known how large their answers are. */
-#define READ_BYTES_MIN 4096u /* What an answer counts before it is there, at least. */
+#define READS_FIRST    32u    /* Asked for before it is known how large their answers are. */
+#define READ_BYTES_MIN 4096u  /* What an answer counts before it is there, at least. */
+#define LATE_MS        10000u /* For so long it is known how large answers to batches were. */
 
-/* A batch of reads asks for no more at once than its answer has room for, were they all as large as
- * the largest so far: what is asked for in vain costs nodes and links as much as what is not. */
+static bool is_late(const struct router *router)
+{
+    return loop_now_ms(router->options.loop) < router->batch_read_ms + LATE_MS;
+}
+
+/* How large other answers are thought to be: as the largest so far, and before there is one, as the
+ * largest of any batch of late. */
+static size_t expected(const struct batch *batch)
+{
+    const struct router *router = batch->request->router;
+    size_t bytes = batch->largest;
+
+    if (bytes == 0 && is_late(router))
+        bytes = router->batch_read_bytes;
+    return bytes > READ_BYTES_MIN ? bytes : READ_BYTES_MIN;
+}
+
+/* A batch of reads asks for no more at once than its answer has room for: what is asked for in vain
+ * costs nodes and links as much as what is not. */
 static bool may_ask(const struct batch *batch)
 {
     size_t room =
         batch->bytes < SCATTER_ANSWERS_BYTES_MAX ? SCATTER_ANSWERS_BYTES_MAX - batch->bytes : 0;
-    size_t each = batch->largest > READ_BYTES_MIN ? batch->largest : READ_BYTES_MIN;
 
     if (!batch->reads || batch->open == 0)
         return true;
-    if (batch->largest == 0)
-        return batch->open < READS_FIRST;
-    return (batch->open + 1) * each <= room;
+    if (batch->largest == 0 && batch->open >= READS_FIRST)
+        return false;
+    return (batch->open + 1) * expected(batch) <= room;
+}
+
+static void note_size(const struct batch *batch, size_t bytes)
+{
+    struct router *router = batch->request->router;
+
+    if (!batch->reads || bytes < LARGE_READ_BYTES ||
+        (bytes < router->batch_read_bytes && is_late(router)))
+        return;
+    router->batch_read_bytes = bytes;
+    router->batch_read_ms = loop_now_ms(router->options.loop);
 }
 
 static void overflow(struct batch_part *part)
@@ -71,6 +99,7 @@ void batch_keep(struct batch_part *part, struct slice body)
 
     if (batch->largest < body.size || batch->largest == 0)
         batch->largest = body.size > 0 ? body.size : 1;
+    note_size(batch, body.size);
     if (batch->bytes + body.size > SCATTER_ANSWERS_BYTES_MAX) {
         batch->full = batch->reads;
         overflow(part);

@@ -14,6 +14,7 @@
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "idl/error_code.h"
+#include "router/core/scatter.h"
 #include "router/rpc/fake/plain_router.h"
 #include "runtime/base/check.h"
 
@@ -337,6 +338,30 @@ static void a_batch_of_reads_asks_for_no_more_than_its_answer_has_room_for(void 
     holdfast__v1__batch_get_profile_response__free_unpacked(answer, NULL);
 }
 
+/* Another caller's, perhaps: what is asked for in vain costs nodes as much. */
+static void a_batch_of_reads_begins_with_few_after_another_had_large_answers(void **state)
+{
+    struct fixture *f = *state;
+
+    read_many(f, 1);
+    answer_profile(f, 0, SCATTER_ANSWERS_BYTES_MAX / 3);
+    read_many(f, READS);
+    assert_int_equal(f->plain.fake.call_count, 1 + 2);
+    answer_profile(f, 1, 10); /* These are small. */
+    assert_int_equal(f->plain.fake.call_count, 1 + READS);
+    for (uint32_t i = 2; i <= READS; i++)
+        answer_profile(f, i, 10);
+    assert_int_equal(f->answers, 2);
+    read_many(f, 2); /* More than one is too large for a batch: alone it is asked for. */
+    answer_profile(f, READS + 1, SCATTER_ANSWERS_BYTES_MAX);
+    answer_profile(f, READS + 2, 10);
+    read_many(f, 2);
+    assert_int_equal(f->plain.fake.call_count, 1 + READS + 2 + 1);
+    answer_profile(f, READS + 3, 10);
+    answer_profile(f, READS + 4, 10);
+    assert_int_equal(f->answers, 4);
+}
+
 static void an_empty_batch_is_answered_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -424,6 +449,7 @@ int main(void)
         TEST(a_batch_of_reads_that_is_given_up_has_no_outcome),
         TEST(an_element_without_room_in_the_budget_is_throttled_and_all_is_given_back),
         TEST(a_batch_of_reads_asks_for_no_more_than_its_answer_has_room_for),
+        TEST(a_batch_of_reads_begins_with_few_after_another_had_large_answers),
         TEST(an_empty_batch_is_answered_at_once),
         TEST(mail_for_many_is_an_operation_of_each),
         TEST(both_sides_of_a_swap_go_to_the_player_of_the_first),

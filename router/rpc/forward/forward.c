@@ -168,12 +168,16 @@ static void forward_done(struct caller_call *call, const struct caller_result *r
     Holdfast__V1__ErrorDetail detail;
 
     forward_count(request, call);
-    if (result->detail != NULL)
+    if (result->detail != NULL) {
+        request->lacks_room =
+            !request->method->writes &&
+            result->detail->code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_THROTTLED;
         request_fail(request, result->detail);
-    else if (!request_hold(request, result->body.size, &detail))
+    } else if (!request_hold(request, result->body.size, &detail)) {
         request_fail(request, &detail);
-    else
+    } else {
         forward->tell(request, result->body);
+    }
 }
 
 /* The caller has gone: tell the node. */

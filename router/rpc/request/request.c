@@ -37,6 +37,7 @@ bool request_hold(struct request *request, size_t bytes, Holdfast__V1__ErrorDeta
                      "(answers_size_max); this one has %zu; ask again, or for less",
                      (unsigned long long)budget_share(answers, BUDGET_READ), bytes);
         ret_detail->retry_after_ms = ANSWERS_RETRY_MS;
+        request->lacks_room = true;
         return false;
     }
     request->held_bytes += bytes;
@@ -84,6 +85,7 @@ bool request_expect(struct request *request, Holdfast__V1__ErrorDetail *ret_deta
                  (unsigned long long)share, read.expected_bytes);
     ret_detail->limit = arena_printf(request->arena, "%llu", (unsigned long long)share);
     ret_detail->retry_after_ms = ANSWERS_RETRY_MS;
+    request->lacks_room = true;
     return false;
 }
 

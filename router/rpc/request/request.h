@@ -70,6 +70,7 @@ struct request {
     uint32_t allowance_per_s;
     /* ---- the dispatcher's ---- */
     struct router *router;
+    bool lacks_room; /* Before request_fail: a read whose answer has no room now. */
     uint64_t started_ns;
     uint64_t answer_by_ms; /* A little before the deadline, so that the answer arrives in time. */
     enum admission_priority priority;

@@ -95,6 +95,8 @@ struct router {
     struct caller_shares *places;   /* Of calls in flight, by caller. */
     uint64_t callers_throttled;     /* Calls refused: their caller holds its share. */
     struct large_reads *large;      /* Answers on their way, by caller. */
+    size_t batch_read_bytes;        /* The largest answer to an element of a batch of late, */
+    uint64_t batch_read_ms;         /* and when it came: batch_parts.c. */
     uint64_t foreign_incarnations;  /* Requests refused: another key registered what they name. */
     uint64_t random;                /* For traces. */
     struct buf scratch;             /* For one encoding at a time, within one callback. */

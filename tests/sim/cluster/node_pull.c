@@ -72,7 +72,7 @@ void node_pull(struct sim *sim, struct sim_node *node)
         node->puller = puller_new(sim->shard_count);
     for (uint32_t i = 0; i < sim->shard_count; i++)
         owned[i] = node->slots[i].shard != NULL && shard_serves(node->slots[i].shard);
-    (void)puller_begin(node->puller, sim->now_ms, sim_unix_ms(sim, node), owned);
+    puller_begin(node->puller, sim->now_ms, sim_unix_ms(sim, node), owned);
     call_all(sim, node);
     rebuild_tick(sim, node);
 }

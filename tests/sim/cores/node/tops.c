@@ -199,16 +199,28 @@ static void carry(struct round *round, const struct pull_call *call)
         change_some(t);
 }
 
+/* After a round without failures, which took no time: no home is older than that, unless one round
+ * was not enough for all. */
+static void check_age(struct tops *t, uint32_t node)
+{
+    bool more = t->begin_ms[node] - t->now_ms == PULLER_AGAIN_MS;
+
+    for (uint32_t i = 0; i < t->shard_count && !more && !t->damaged; i++) {
+        PROMISE(t->sim,
+                !t->owned[node][i] || puller_pulled_ms(t->pullers[node], i) >= (int64_t)t->now_ms,
+                "home %u is older than the round that has ended", i);
+    }
+}
+
 static void pull_round(struct tops *t, uint32_t node, bool faulty)
 {
     struct round round = { .t = t, .puller = t->pullers[node], .faulty = faulty };
     struct pull_call call;
     uint32_t calls = 0;
 
-    uint64_t next_ms = puller_begin(round.puller, t->now_ms, t->now_ms, t->owned[node]);
-    PROMISE(t->sim, next_ms > t->now_ms && next_ms <= t->now_ms + PULLER_EVERY_MS,
-            "the next round is to begin in %" PRId64 " ms", (int64_t)(next_ms - t->now_ms));
-    t->begin_ms[node] = next_ms;
+    if (chance(t, 50))
+        puller_watch(round.puller, t->now_ms);
+    puller_begin(round.puller, t->now_ms, t->now_ms, t->owned[node]);
     for (;;) {
         while (round.open_count < PULLER_WINDOW && puller_next(round.puller, &call)) {
             carry(&round, &call);
@@ -221,6 +233,12 @@ static void pull_round(struct tops *t, uint32_t node, bool faulty)
         answer_one(&round);
     }
     PROMISE(t->sim, !puller_is_busy(round.puller), "a round has no calls out, and goes on");
+    t->begin_ms[node] = puller_next_ms(round.puller);
+    PROMISE(
+        t->sim, t->begin_ms[node] > t->now_ms && t->begin_ms[node] <= t->now_ms + PULLER_EVERY_MS,
+        "the next round is to begin in %" PRId64 " ms", (int64_t)(t->begin_ms[node] - t->now_ms));
+    if (!faulty)
+        check_age(t, node);
     t->sim->counts.tops_rounds++;
 }
 

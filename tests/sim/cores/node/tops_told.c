@@ -137,8 +137,14 @@ static void check_pull(struct tops *t, uint32_t source, const pull_request *requ
     struct pull_home home;
     struct pull_part part;
     uint32_t looked_at = 0;
+    struct spot_place place;
 
     while (pull_home_next(&homes, &home)) {
+        if (told->unchanged) {
+            PROMISE(t->sim, !next_changed(t, source, home.home, home.after, &place),
+                    "home %u has something new, and is told that there is nothing", home.home);
+            continue;
+        }
         PROMISE(t->sim, pull_part_next(&parts, &part) && part.home == home.home,
                 "home %u is not told of", home.home);
         check_part(t, source, &home, &part);
