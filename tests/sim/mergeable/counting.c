@@ -14,11 +14,21 @@
 /* A sweep goes by another member's clock than a read. */
 #define EXPIRY_UNSURE_MS 20000u
 
+/* Taken in: it, or a later write of its process to the record, which is made of what that had, and
+ * sent whole. The dot of a write in memory may be void all the same. */
 static bool is_known(const struct msim *sim, const struct merge_record *record, uint32_t write)
 {
-    struct merge_dot dot = sim->writes[write].dot;
+    const struct write *one = &sim->writes[write];
 
-    return causal_covers(&record->context, dot) && ended_has(sim, dot, record->context.era);
+    for (uint32_t i = write; i < sim->write_count; i++) {
+        const struct write *at = &sim->writes[i];
+
+        if (at->key == one->key && at->erasure == one->erasure && at->dot.actor == one->dot.actor &&
+            at->dot.counter >= one->dot.counter && causal_covers(&record->context, at->dot) &&
+            ended_has(sim, at->dot, record->context.era))
+            return true;
+    }
+    return false;
 }
 
 static void note_increment(struct msim *sim, const struct noted *noted, uint32_t write,
@@ -143,7 +153,16 @@ static bool is_earlier(const struct msim *sim, const struct increment *a, const 
                : merge_dot_compare(sim->writes[a->write].dot, sim->writes[b->write].dot) < 0;
 }
 
-/* False: what has just expired, or has not yet, may be there or not. */
+/* No disk has it any more, and of its era, which is forgotten, all pass for known. */
+static bool is_lost(const struct msim *sim, const struct tallied *tallied,
+                    const struct increment *increment)
+{
+    const struct write *write = &sim->writes[increment->write];
+
+    return write->exempt && merge_actor_era(write->dot.actor) < tallied->record->context.era;
+}
+
+/* False: what has just expired, or has not yet, may be there or not, and what was lost. */
 static bool add_up(const struct msim *sim, const struct tallied *tallied, uint64_t now_ms,
                    int64_t *ret_sum)
 {
@@ -157,6 +176,8 @@ static bool add_up(const struct msim *sim, const struct tallied *tallied, uint64
                      !is_earlier(sim, &sim->increments[j], one);
         if (!counts)
             continue;
+        if (is_lost(sim, tallied, one))
+            return false;
         if (one->expires_ms != 0 && one->expires_ms < now_ms + EXPIRY_UNSURE_MS &&
             one->expires_ms + EXPIRY_UNSURE_MS > now_ms)
             return false;
