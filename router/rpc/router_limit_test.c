@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "holdfast/v1/session.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/limit_fixture.h"
 #include "idl/method.h"
@@ -35,6 +36,7 @@ static const struct row {
       "entity", "1 to 128 bytes" },
     { METHOD_REGISTER_SERVER, "name", LIMIT_TEXT, 1, 128, false, "name", "1 to 128 bytes" },
     { METHOD_REGISTER_SERVER, "ttl_ms", LIMIT_NUMBER, 5000, 10000, true, "ttl_ms", "5000 to 10000, or 0" },
+    { METHOD_RENEW_SESSIONS, "sessions", LIMIT_COUNT, 0, 1000, false, "sessions", "at most 1000" },
     { METHOD_READ_PLAYERS, "player_ids", LIMIT_COUNT, 1, LIMIT_TRANSACTION_PLAYERS, false,
       "player_ids", "1 to 8 players" },
     { METHOD_TRACE_ITEM, "page_size", LIMIT_NUMBER, 0, 200, false, "page_size", "1 to 200, or 0" },
@@ -104,6 +106,8 @@ static void fill(struct fixture *f, const struct row *row, ProtobufCMessage *req
         if (has_field(method, texts[i].field))
             limit_set(&f->arena, request, texts[i].field, texts[i].shape, texts[i].value);
     }
+    if (row->method == METHOD_RENEW_SESSIONS)
+        ((Holdfast__V1__RenewSessionsRequest *)request)->incarnation = text_lend("1-2");
     if (strncmp(row->path, "policy.currencies[0].", 21) == 0)
         limit_set(&f->arena, request, "policy.currencies[0].name", LIMIT_TEXT, 3);
 }
@@ -181,7 +185,8 @@ static void a_batch_is_refused_one_beyond_its_row(void **state)
 
 static void each_own_list_has_a_row_for_its_size(void **state)
 {
-    static const char *const sizes[] = { "page_size", "limit", "target_ids" };
+    static const char *const sizes[] = { "page_size",  "limit", "target_ids",
+                                         "player_ids", "kinds", "sessions" };
     const struct method_info *methods;
     size_t count;
 
