@@ -14,6 +14,16 @@
 /* A sweep goes by another member's clock than a read. */
 #define EXPIRY_UNSURE_MS 20000u
 
+/* Its member has heard that the actor ended: only dots that all agreed on count from then on. */
+static bool knows_end(const struct causal *context, uint64_t actor)
+{
+    bool ended = merge_actor_era(actor) < context->era;
+
+    for (uint32_t i = 0; i < context->count && !ended; i++)
+        ended = context->entries[i].actor == actor && context->entries[i].upto == UINT64_MAX;
+    return ended;
+}
+
 /* Taken in: it, or a later write of its process to the record, which is made of what that had, and
  * sent whole. The dot of a write in memory may be void all the same. */
 static bool is_known(const struct msim *sim, const struct merge_record *record, uint32_t write)
@@ -25,7 +35,8 @@ static bool is_known(const struct msim *sim, const struct merge_record *record, 
 
         if (at->key == one->key && at->erasure == one->erasure && at->dot.actor == one->dot.actor &&
             at->dot.counter >= one->dot.counter && causal_covers(&record->context, at->dot) &&
-            ended_has(sim, at->dot, record->context.era))
+            (!knows_end(&record->context, at->dot.actor) ||
+             ended_has(sim, at->dot, record->context.era)))
             return true;
     }
     return false;
