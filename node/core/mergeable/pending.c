@@ -1,7 +1,5 @@
 #include "node/core/mergeable/pending.h"
 
-#include <stdlib.h>
-
 #include "node/core/mergeable/absorb.h"
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/seen.h"
@@ -134,15 +132,11 @@ static void answer(struct merge_replica *replica, struct merge_pending *pending)
         struct merge_incoming incoming = { .key = pending->key, .record = &pending->merged };
 
         done.result = merge_absorb_logged(replica, &incoming);
+        if (done.result == ERR_OK && !merge_token_met(replica, &pending->token))
+            done.result = ERR_NEED;
         if (done.result == ERR_OK) {
             done.record = mem_zalloc(sizeof *done.record);
             merge_record_full(replica, pending->key, done.record);
-            if (!merge_token_met(replica, &pending->token)) {
-                merge_record_deinit(done.record);
-                free(done.record);
-                done.record = NULL;
-                done.result = ERR_NEED;
-            }
         }
     }
     merge_out_done(replica, done);

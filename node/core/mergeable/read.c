@@ -11,7 +11,6 @@ err merge_read(const struct merge_replica *replica, const struct merge_key *key,
                struct slice token_bytes, struct merge_record *ret_record)
 {
     struct merge_token token;
-    struct merge_record record;
 
     if (replica->syncing)
         return ERR_UNAVAILABLE;
@@ -19,12 +18,9 @@ err merge_read(const struct merge_replica *replica, const struct merge_key *key,
 
     if (e != ERR_OK)
         return e;
-    merge_record_full(replica, key, &record);
-    if (!merge_token_met(replica, &token)) {
-        merge_record_deinit(&record);
+    if (!merge_token_met(replica, &token))
         return ERR_NEED;
-    }
-    *ret_record = record;
+    merge_record_full(replica, key, ret_record);
     return ERR_OK;
 }
 

@@ -343,7 +343,7 @@ static err store(struct apply_context *context, json_t *document)
     struct buf text = { 0 };
 
     err e = json_canon_write(document, &text);
-    CHECK(e == ERR_OK); /* Three deep. */
+    CHECK(e == ERR_OK); /* What was read was within the limit. */
     edit.name = name;
     edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
     edit.replace = arena_text(context->arena, buf_slice(&text));

@@ -194,18 +194,23 @@ static bool hears(struct rep *rep, struct rep_message *m, bool *ret_dropped)
     return answers;
 }
 
+static struct rep_image image_of_dropped(struct promise promise)
+{
+    return (struct rep_image){ .votes = true,
+                               .dropped = true,
+                               .promise = promise,
+                               .log_first_index = 1,
+                               .apply_version = 1,
+                               .apply_version_max = 1 };
+}
+
 /* An etcd that was restored from before its removal names it a member, without the learning that
  * others begin with. */
 static void who_dropped_all_gives_no_vote_until_it_holds_all_again(void **state)
 {
     struct membership membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } };
     struct rep_limits limits = rep_limits_default();
-    struct rep_image image = { .votes = true,
-                               .dropped = true,
-                               .promise = { 1, 7, 0 },
-                               .log_first_index = 1,
-                               .apply_version = 1,
-                               .apply_version_max = 1 };
+    struct rep_image image = image_of_dropped((struct promise){ 1, 7, 0 });
     struct rep_message seal = { .type = REP_MSG_SEAL, .config = 1, .epoch = 8 };
     struct rep_message append = { .type = REP_MSG_APPEND, .config = 1, .epoch = 8 };
     struct entry *entry = start_of_version(1, &membership, 8);
@@ -242,12 +247,7 @@ static void who_dropped_all_holds_it_again_once_it_is_durable(void **state)
 {
     struct membership membership = { .config = 1, .count = 3, .members = { 1, 2, 3 } };
     struct rep_limits limits = rep_limits_default();
-    struct rep_image image = { .votes = true,
-                               .dropped = true,
-                               .promise = { 1, 8, 2 },
-                               .log_first_index = 1,
-                               .apply_version = 1,
-                               .apply_version_max = 1 };
+    struct rep_image image = image_of_dropped((struct promise){ 1, 8, 2 });
     struct rep_message seal = { .type = REP_MSG_SEAL, .config = 1, .epoch = 9 };
     struct entry *entry = start_of_version(1, &membership, 8);
     struct rep_message append = { .type = REP_MSG_APPEND,
