@@ -87,7 +87,7 @@ static bool is_too_old(const struct change *c, const struct op_model *op)
     if (op->ms > c->shard->floor_ms)
         return op->state == OP_NONE && op->ms != UINT64_MAX &&
                op->ms + window_ms < c->entry->owner_ms;
-    return op->state == OP_NONE ||
+    return op->state == OP_NONE || op->forgotten ||
            (op->state != OP_PENDING && !c->outcome->duplicate && floor_refuses(c));
 }
 

@@ -109,7 +109,8 @@ struct op_model {
     bool open, expired;
     bool sent; /* Post: to another player. */
     bool waited;
-    bool too_old;     /* Refused as such once. */
+    bool too_old;   /* Refused as such once. */
+    bool forgotten; /* By a program below FLOOR_APPLY_VERSION, while it was pending; it waits on. */
     uint64_t told_ms; /* When a caller was first told that it is done; 0: none was. */
 };
 
