@@ -11,7 +11,7 @@
 #define CHUNK_END_MASK    15u /* One key in sixteen may end a chunk. */
 #define COMPRESSION_LEVEL 3
 #define KEY_BYTES_MAX     512u
-#define VALUE_BYTES_MAX   (1024u * 1024u)
+#define VALUE_BYTES_MAX   (1408u * 1024u) /* A document's part with a cell of 1 MiB. */
 
 struct shard_writer {
     struct shard_writer_options options;

@@ -11,20 +11,21 @@
 #include "runtime/base/nearest.h"
 #include "runtime/cluster/endpoint_url.h"
 
-#define AMOUNT_MAX     9007199254740991ll
-#define EDGES_DEFAULT  10000u
-#define EDGES_MAX      100000u
-#define SCALE_MAX      9u
-#define RATE_MAX       1000000u
-#define PERIOD_MS_MIN  1000u
-#define PERIOD_MS_MAX  86400000u
-#define KEEP_MS_MIN    1000
-#define KEEP_MS_MAX    31536000000ll
-#define EVENTS_MIN     10u
-#define EVENTS_MAX     100000000u
-#define CURRENCY_NAME  32u
-#define DOCUMENT_BYTES 65536u
-#define DEPTH_MAX      LIMIT_DOCUMENT_DEPTH
+#define AMOUNT_MAX         9007199254740991ll
+#define EDGES_DEFAULT      10000u
+#define EDGES_MAX          100000u
+#define SCALE_MAX          9u
+#define RATE_MAX           1000000u
+#define PERIOD_MS_MIN      1000u
+#define PERIOD_MS_MAX      86400000u
+#define KEEP_MS_MIN        1000
+#define KEEP_MS_MAX        31536000000ll
+#define EVENTS_MIN         10u
+#define EVENTS_MAX         100000000u
+#define CURRENCY_NAME      32u
+#define DOCUMENT_BYTES     65536u
+#define DOCUMENT_BYTES_MAX 1048576u
+#define DEPTH_MAX          LIMIT_DOCUMENT_DEPTH
 
 typedef Holdfast__V1__DefinitionBody definition_body;
 
@@ -219,8 +220,8 @@ static bool check_documents(Holdfast__V1__DocumentsBody *documents,
         documents->durability = HOLDFAST__V1__DOCUMENT_DURABILITY__DOCUMENT_DURABILITY_ONE;
     if (documents->bytes_max == 0)
         documents->bytes_max = DOCUMENT_BYTES;
-    if (documents->bytes_max > DOCUMENT_BYTES)
-        return fault(ret_fault, "body.documents.bytes_max", "1 to 65536", documents->bytes_max);
+    if (documents->bytes_max > DOCUMENT_BYTES_MAX)
+        return fault(ret_fault, "body.documents.bytes_max", "1 to 1048576", documents->bytes_max);
     return true;
 }
 

@@ -110,7 +110,7 @@ static const struct row {
     { "documents", "policy", 1, 5, 0, "last_write, merge, set, vector or counter", { { 0 } } },
     { "documents", "durability", 1, 3, 2, "memory, one or majority", { MERGED } },
     { "documents", "ttl_ms", 1000, YEAR_MS, 0, "0, or 1000 to 31536000000", { MERGED } },
-    { "documents", "bytes_max", 1, 65536, 65536, "1 to 65536", { MERGED } },
+    { "documents", "bytes_max", 1, 1048576, 65536, "1 to 1048576", { MERGED } },
     { "settings", "name", 1, 64, 0, "1 to 64 of [a-z0-9_]", { { "json", 1 } } },
     { "settings", "json", 0, 64, 0, "nested at most 64 deep", { { 0 } } },
 };

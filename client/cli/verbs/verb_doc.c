@@ -11,6 +11,8 @@
 #include "client/sdk/client.h"
 #include "runtime/base/check.h"
 
+#define READS_MAX 32 /* Of one document, until all of its siblings are seen. */
+
 static const struct command_option option_siblings = {
     .flag = "siblings",
     .meaning = "a row for each sibling, the latest first",
@@ -94,6 +96,7 @@ static void tell_rows(json_t *rows)
         json_object_set_new(row, "text", text_of(json_object_get(row, "json")));
         tell_time(row, "writtenAtMs", "writtenAt");
         tell_time(row, "expiresAtMs", "expiresAt");
+        siblings += answer_number(row, "siblingsUnseen");
         if (siblings > 0)
             json_object_set_new(row, "count", json_integer((json_int_t)siblings));
     }
@@ -136,16 +139,60 @@ static void put_text(json_t *request, const char *field, const struct arguments 
         json_object_set_new(request, field, json_string(text));
 }
 
-static int get(const struct arguments *arguments)
+static json_t *read_one(const struct arguments *arguments, const char *context, int *ret_code)
 {
     json_t *request = request_of(arguments);
-    int code;
 
-    put_text(request, "context", arguments, &option_context);
+    if (context[0] != '\0')
+        json_object_set_new(request, "context", json_string(context));
     if (option_is_set(arguments, &option_majority))
         json_object_set_new(request, "consistency", json_string("majority"));
-    json_t *answer = call_plain_json(arguments, "DocumentService/GetDocument", request, &code);
+    return call_plain_json(arguments, "DocumentService/GetDocument", request, ret_code);
+}
 
+/* Among rows whose latest is the first. */
+static void put_in_order(json_t *rows, json_t *row)
+{
+    uint64_t written_ms = answer_number(row, "writtenAtMs");
+    size_t at = 0;
+
+    while (at < json_array_size(rows) &&
+           answer_number(json_array_get(rows, at), "writtenAtMs") > written_ms)
+        at++;
+    json_array_insert(rows, at, row);
+}
+
+/* The answer with the siblings for which the one before had no room, and the last one's context.
+ * NULL: the last call failed. */
+static json_t *read_unseen(const struct arguments *arguments, json_t *answer, int *ret_code)
+{
+    for (int i = 0; i < READS_MAX && answer != NULL; i++) {
+        json_t *document = json_object_get(answer, "document");
+
+        if (answer_number(document, "siblingsUnseen") == 0)
+            break;
+        json_t *next = read_one(arguments, answer_text(answer, "context"), ret_code);
+        json_t *rows = json_object_get(json_object_get(next, "document"), "siblings"), *row;
+        size_t at;
+
+        json_array_foreach(json_object_get(document, "siblings"), at, row)
+        {
+            if (rows != NULL)
+                put_in_order(rows, row);
+        }
+        json_decref(answer);
+        answer = next;
+    }
+    return answer;
+}
+
+static int get(const struct arguments *arguments)
+{
+    int code;
+    json_t *answer = read_one(arguments, option_text(arguments, &option_context), &code);
+
+    if (option_is_set(arguments, &option_siblings) && !wants_json(arguments))
+        answer = read_unseen(arguments, answer, &code);
     if (answer != NULL && wants_json(arguments)) {
         print_json(answer);
     } else if (answer != NULL) {

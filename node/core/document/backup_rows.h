@@ -16,7 +16,7 @@
 #include "node/core/document/call.h"
 
 /* Of one message; a row may have as much more as a cell. A record that passes it by half a MiB has
- * a page for itself. */
+ * a page for itself, however large that is. */
 #define BACKUP_ROWS_BYTES_MAX 524288u
 
 struct backup_page {
@@ -27,7 +27,8 @@ struct backup_page {
 /* The rows behind the key `after` (empty: from the first), about bytes_max of them. Records of a
  * collection that was deleted are left out, as nothing shows them, and so are those of one that is
  * not defined once all definitions were read. Refused: `after` is no key, or a collection is not
- * known here yet. The caller's buf_deinit. */
+ * known here yet; VERSION_CONFLICT: `after` is a
+ * row inside of a record. The caller's buf_deinit. */
 NODISCARD err backup_rows_read(struct document_context *context, struct slice after,
                                uint32_t bytes_max, struct backup_page *ret_page);
 

@@ -262,7 +262,7 @@ static void put_page(struct fixture *f, struct slice rows, uint64_t *next)
 #define LARGE_SIBLINGS 57u
 static void a_document_of_many_large_siblings_comes_back_and_holds_nothing_up(void **state)
 {
-    static uint8_t large[MERGE_VALUE_BYTES_MAX];
+    static uint8_t large[64u * 1024u];
     struct fixture *f = *state;
     struct document_context context = context_of(f, f->old);
     struct buf after = { 0 };

@@ -6,8 +6,10 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/json_canon.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/document/shown.h"
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/read.h"
+#include "node/core/mergeable/seen.h"
 #include "runtime/base/base64.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
@@ -274,6 +276,12 @@ static err check_bytes(struct document_context *context, const struct document_p
     uint64_t before = merge_record_bytes(&record);
 
     merge_record_deinit(&record);
+    if (context->bytes_full && left.added > 0 && left.bytes > before)
+        return document_refuse(
+            context, ERR_FULL,
+            &(struct merge_refusal){ .field = "shard_bytes",
+                                     .limit = DOCUMENTS_BYTES_MAX,
+                                     .value = DOCUMENTS_BYTES_MAX + left.bytes - before });
     if (left.bytes <= limit || left.added == 0 || (change->updates && left.bytes < before))
         return ERR_OK;
     struct merge_refusal refusal = { .field = "json", .limit = limit, .value = left.bytes };
@@ -426,13 +434,22 @@ static struct slice answer_get(struct document_context *context, const struct do
                                const struct merge_record *record)
 {
     Holdfast__V1__GetDocumentResponse response = HOLDFAST__V1__GET_DOCUMENT_RESPONSE__INIT;
+    struct merge_token seen = { 0 };
+    struct shown shown = { 0 };
 
-    response.document = value_document(record, context->now_ms, context->arena);
+    (void)!merge_token_take(context->replica, place->key, place->token, &seen);
+    bool some = shown_part(record, context->now_ms, &seen, &shown);
+
+    if (some)
+        record = &shown.record;
+    response.document = value_document(record, some, context->now_ms, context->arena);
     if (response.document != NULL) {
         response.document->collection = request->collection;
         response.document->key = request->key;
+        response.document->siblings_unseen = shown.unseen;
     }
     response.context = text_lend(document_context_of(context, place->key, record, place->token));
+    merge_record_deinit(&shown.record);
     return arena_pack(context->arena, &response.base);
 }
 

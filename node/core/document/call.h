@@ -18,6 +18,8 @@
 #define DOCUMENT_TTL_MS_MAX        31536000000ll
 /* Of one shard; a write of a key that there is not is refused beyond. */
 #define DOCUMENTS_MAX 65536u
+/* Of their paths and values; a write that makes them more is refused beyond. */
+#define DOCUMENTS_BYTES_MAX (64u * 1024u * 1024u)
 /* Deleted ones among them, which stay until all members know of it. */
 #define DOCUMENT_ROWS_MAX (2u * DOCUMENTS_MAX)
 
@@ -28,6 +30,7 @@ struct document_context {
     const struct living *living; /* NULL: all game servers live. */
     uint64_t now_ms;             /* The wall clock. */
     bool full; /* The shard has all documents, or bytes, that it may have: none may be added. */
+    bool bytes_full; /* It has all bytes: none may grow. */
     /* The disk takes nothing: a read of a majority, which repairs, is for another member. */
     bool no_disk;
     /* The entity is erased, and may be brought back: reads show nothing of it, and nothing is

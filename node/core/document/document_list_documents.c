@@ -4,6 +4,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/document/call.h"
+#include "node/core/document/shown.h"
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/read.h"
 #include "runtime/base/check.h"
@@ -29,23 +30,47 @@ static bool begins_with(struct slice text, struct slice prefix)
     return text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;
 }
 
+/* NULL: nothing is there. What no answer holds is left out of it. */
+static Holdfast__V1__Document *show(struct document_context *context,
+                                    const struct merge_record *record)
+{
+    struct shown shown = { 0 };
+    bool some = shown_part(record, context->now_ms, NULL, &shown);
+    Holdfast__V1__Document *document =
+        value_document(some ? &shown.record : record, some, context->now_ms, context->arena);
+
+    merge_record_deinit(&shown.record);
+    if (document == NULL)
+        return NULL;
+    document->siblings_unseen = shown.unseen;
+    uint64_t bytes = strlen(document->json);
+
+    if (bytes > SHOWN_DOCUMENT_BYTES_MAX) {
+        document->json = text_lend("null");
+        document->omitted_bytes = bytes;
+    }
+    return document;
+}
+
 /* Takes it, if there is something to be shown. False: there is, and the page is full. */
 static bool take(struct page *page, const struct merge_row *row)
 {
     struct document_context *context = page->context;
     struct slice name = merge_key_name(row->key);
-    Holdfast__V1__Document *document =
-        value_document(&row->record, context->now_ms, context->arena);
+    Holdfast__V1__Document *document = show(context, &row->record);
 
     if (document == NULL)
         return true;
-    if (page->response.n_documents == page->size || page->bytes > PAGE_BYTES_MAX)
+    uint64_t bytes = protobuf_c_message_get_packed_size(&document->base);
+
+    if (page->response.n_documents == page->size ||
+        (page->bytes > 0 && page->bytes + bytes > PAGE_BYTES_MAX))
         return false;
     page->last = arena_text(context->arena,
                             (struct slice){ name.data + NUMBER_BYTES, name.size - NUMBER_BYTES });
     document->collection = page->request->collection;
     document->key = text_lend(page->last);
-    page->bytes += protobuf_c_message_get_packed_size(&document->base);
+    page->bytes += bytes;
     page->response.documents[page->response.n_documents++] = document;
     return true;
 }

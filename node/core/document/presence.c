@@ -14,7 +14,7 @@
 static const struct document_rule presence_rule = { .name = PRESENCE_NAME,
                                                     .policy = MERGE_POLICY_MERGE,
                                                     .durability = MERGE_MEMORY,
-                                                    .bytes_max = DOCUMENT_BYTES_MAX };
+                                                    .bytes_max = DOCUMENT_BYTES_DEFAULT };
 
 /* ---- what a request names ---- */
 

@@ -103,7 +103,9 @@ static bool rule_of(const definition_version *version, struct document_rule *ret
         .bytes_max = body->documents->bytes_max,
     };
     memcpy(ret_rule->name, version->name, strlen(version->name) + 1);
-    if (ret_rule->bytes_max == 0 || ret_rule->bytes_max > DOCUMENT_BYTES_MAX)
+    if (ret_rule->bytes_max == 0)
+        ret_rule->bytes_max = DOCUMENT_BYTES_DEFAULT;
+    if (ret_rule->bytes_max > DOCUMENT_BYTES_MAX)
         ret_rule->bytes_max = DOCUMENT_BYTES_MAX;
     return true;
 }

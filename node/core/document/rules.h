@@ -12,7 +12,8 @@
 
 #define DOCUMENT_NAME_BYTES_MAX 64u
 #define DOCUMENT_RULES_MAX      4096u
-#define DOCUMENT_BYTES_MAX      65536u
+#define DOCUMENT_BYTES_DEFAULT  65536u
+#define DOCUMENT_BYTES_MAX      1048576u
 
 struct document_rule {
     uint64_t number;  /* Documents are kept under it: a name made again has another one. */

@@ -14,7 +14,7 @@
 static const struct document_rule user_rule = { .name = USER_NAME,
                                                 .policy = MERGE_POLICY_MERGE,
                                                 .durability = MERGE_ONE,
-                                                .bytes_max = DOCUMENT_BYTES_MAX };
+                                                .bytes_max = DOCUMENT_BYTES_DEFAULT };
 
 /* ---- what a request names ---- */
 

@@ -356,8 +356,8 @@ static void put_times(Holdfast__V1__Document *document, const struct merge_view 
     document->expires_at_ms = (int64_t)expires_ms;
 }
 
-Holdfast__V1__Document *value_document(const struct merge_record *record, uint64_t now_ms,
-                                       struct arena *arena)
+Holdfast__V1__Document *value_document(const struct merge_record *record, bool some,
+                                       uint64_t now_ms, struct arena *arena)
 {
     struct merge_view view;
     Holdfast__V1__Document *document = NULL;
@@ -366,7 +366,7 @@ Holdfast__V1__Document *value_document(const struct merge_record *record, uint64
     if (view.count > 0) {
         document = (void *)arena_message(arena, &holdfast__v1__document__descriptor);
         put_times(document, &view);
-        if (record->policy == MERGE_POLICY_VECTOR && view.count > 1)
+        if (record->policy == MERGE_POLICY_VECTOR && (view.count > 1 || some))
             put_siblings(document, &view, arena);
         document->json = print(record, &view, now_ms, arena);
     }

@@ -34,8 +34,9 @@ NODISCARD err value_add(struct value_edits *edits, const struct merge_edit *edit
 
 /* The record's JSON at `now_ms`; NULL: nothing is there. The caller's to json_decref. */
 json_t *value_json(const struct merge_record *record, uint64_t now_ms);
-/* The same with all that a caller is told; in the arena, but for its names. */
-Holdfast__V1__Document *value_document(const struct merge_record *record, uint64_t now_ms,
-                                       struct arena *arena);
+/* The same with all that a caller is told; in the arena, but for its names. `some`: the record has
+ * some of the siblings that there are (shown.h). */
+Holdfast__V1__Document *value_document(const struct merge_record *record, bool some,
+                                       uint64_t now_ms, struct arena *arena);
 
 #endif

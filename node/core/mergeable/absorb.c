@@ -40,6 +40,26 @@ static bool dots_fit(const struct merge_replica *replica, const struct merge_inc
     return fit;
 }
 
+/* What the two merge into is no larger than all that carries records can take. More comes only of
+ * members that lost, again and again, what others already had of them. */
+static bool union_fits(const struct merge_replica *replica, const struct merge_record *local,
+                       const struct merge_record *record)
+{
+    struct merge_record joined = { 0 };
+
+    if (local == NULL ||
+        (merge_record_bytes(local) + merge_record_bytes(record) <= MERGE_BYTES_MAX &&
+         local->count + record->count <= MERGE_CELLS_MAX))
+        return true;
+    merge_record_copy(&joined, local);
+    causal_fill(&joined.context, &replica->clock);
+    (void)merge_record_join(&joined, record);
+    bool fits = merge_record_bytes(&joined) <= MERGE_BYTES_MAX && joined.count <= MERGE_CELLS_MAX;
+
+    merge_record_deinit(&joined);
+    return fits;
+}
+
 static err check_fits(const struct merge_replica *replica, const struct merge_incoming *incoming,
                       const struct merge_record *local)
 {
@@ -58,7 +78,7 @@ static err check_fits(const struct merge_replica *replica, const struct merge_in
     uint32_t actors = causal_union(&mine, &record->context);
 
     causal_deinit(&mine);
-    return actors <= MCLOCK_ACTORS_MAX ? ERR_OK : ERR_FULL;
+    return actors <= MCLOCK_ACTORS_MAX && union_fits(replica, local, record) ? ERR_OK : ERR_FULL;
 }
 
 void merge_take_dot(struct merge_replica *replica, struct merge_dot dot, struct merge_key *key)

@@ -9,7 +9,8 @@
 #include "node/core/mergeable/replica.h"
 
 /* Merges it in and takes its dots, and those of its cells, into clock and index. ERR_FULL: a limit
- * of actors, context or erasures; ERR_INVALID: another policy; nothing is changed by either. */
+ * of actors, context or erasures, or the record would pass MERGE_BYTES_MAX or MERGE_CELLS_MAX;
+ * ERR_INVALID: another policy; nothing is changed by either. */
 NODISCARD err merge_absorb(struct merge_replica *replica, const struct merge_incoming *incoming);
 /* The same, and the log gets it. */
 NODISCARD err merge_absorb_logged(struct merge_replica *replica,

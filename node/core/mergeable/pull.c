@@ -65,6 +65,14 @@ void merge_pull_tick(struct merge_replica *replica, uint64_t now_ms)
     }
 }
 
+void merge_pull_moves(struct merge_replica *replica, uint64_t member, uint64_t now_ms)
+{
+    struct merge_peer *peer = merge_peer_find(replica, member);
+
+    if (peer != NULL && peer->pull.active)
+        peer->pull.moved_ms = now_ms;
+}
+
 /* ---- the one that is asked ---- */
 
 struct request {

@@ -22,6 +22,9 @@ void merge_pull_begin(struct merge_replica *replica, struct merge_peer *peer, ui
 /* Begins again what got no answer, and forgets what no peer goes on with. */
 void merge_pull_tick(struct merge_replica *replica, uint64_t now_ms);
 
+/* A part of that peer's answer has come. */
+void merge_pull_moves(struct merge_replica *replica, uint64_t member, uint64_t now_ms);
+
 /* A peer asks. ERR_CORRUPT: malformed. ERR_STALE_EPOCH: meant for an earlier process. */
 NODISCARD err merge_pull_serve(struct merge_replica *replica, const struct merge_head *head,
                                struct reader *reader, uint64_t now_ms);

@@ -15,11 +15,16 @@
 #include "runtime/base/hash.h"
 
 #define MERGE_PATH_BYTES_MAX  255u
-#define MERGE_VALUE_BYTES_MAX (64u * 1024u)
-/* What a write may leave behind; what 14 members, each at that limit, can merge into. */
+#define MERGE_VALUE_BYTES_MAX (1024u * 1024u)
+/* What a write may leave behind. */
 #define MERGE_CELLS_WRITTEN_MAX 1024u
-#define MERGE_CELLS_MAX         (14u * MERGE_CELLS_WRITTEN_MAX)
-#define MERGE_BYTES_WRITTEN_MAX (256u * 1024u)
+#define MERGE_BYTES_WRITTEN_MAX (2u * 1024u * 1024u)
+/* What so many members can merge into that each wrote as much, apart from all others: the old, the
+ * new and the departing ones of a shard. No record becomes larger (absorb.h): all bounds of what
+ * carries one, on a disk or on a link, are above. */
+#define MERGE_SIDES_MAX 21u
+#define MERGE_CELLS_MAX (MERGE_SIDES_MAX * MERGE_CELLS_WRITTEN_MAX)
+#define MERGE_BYTES_MAX (MERGE_SIDES_MAX * MERGE_BYTES_WRITTEN_MAX)
 
 /* The numbers stand in rows, for ever. */
 enum merge_policy {

@@ -178,6 +178,8 @@ static bool is_sound(enum merge_policy policy, const struct merge_cell *cell)
 static err cells_read(struct reader *reader, uint64_t count, const struct shared *shared,
                       struct merge_record *record)
 {
+    uint64_t bytes = 0;
+
     record->capacity = (uint32_t)count;
     record->cells = mem_alloc(count * sizeof(struct merge_cell *));
     for (uint64_t i = 0; i < count; i++) {
@@ -186,7 +188,9 @@ static err cells_read(struct reader *reader, uint64_t count, const struct shared
         if (cell == NULL)
             return ERR_CORRUPT;
         record->cells[record->count++] = cell;
-        if ((i > 0 && !follows(record->cells[i - 1], cell)) || !is_sound(record->policy, cell))
+        bytes += cell->path_size + cell->value_size;
+        if ((i > 0 && !follows(record->cells[i - 1], cell)) || !is_sound(record->policy, cell) ||
+            bytes > MERGE_BYTES_MAX)
             return ERR_CORRUPT;
     }
     return ERR_OK;

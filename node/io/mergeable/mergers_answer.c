@@ -16,8 +16,9 @@ struct document_context mergers_context(struct mergers *mergers, uint32_t shard,
                                       .living = mergers->options.living,
                                       .now_ms = loop_wall_ms(),
                                       .no_disk = mergers_disk_is_behind(mergers),
-                                      .full = merger->record_bytes > SHARD_BYTES_MAX ||
+                                      .full = merger->record_bytes > DOCUMENTS_BYTES_MAX ||
                                               merger->documents >= DOCUMENTS_MAX,
+                                      .bytes_full = merger->record_bytes > DOCUMENTS_BYTES_MAX,
                                       .erased = mergers_hides(mergers, shard, entity),
                                       .refusal = refusal };
 }

@@ -28,7 +28,7 @@
 #define GATHER_MS_MAX     4000u /* What lacks comes behind reports, every MERGE_REPORT_MS. */
 #define GATHER_MS_UNHEARD 300u  /* A member that was not heard lately is not waited for longer. */
 #define ABSENT_MS         5000u /* Nor for that long again once it was waited for in vain. */
-#define PART_BYTES_MAX    1000000u
+#define PART_BYTES_MAX    1800000u
 #define OTHER_MEMBERS_MAX (2 * MEMBERS_MAX + MERGE_DEPARTING_MAX)
 #define SPOILED           0u /* In place of a generation. */
 
@@ -93,8 +93,11 @@ static void answer_page(struct mergers *mergers, const struct page_request *requ
         mergers_context(mergers, request->shard, (struct slice){ 0 }, &refusal);
     err e = ERR_OK;
 
-    if (context.replica != NULL)
+    if (context.replica != NULL &&
+        !mergers_rest_find(mergers, request->shard, request->after, &page))
         e = backup_rows_read(&context, request->after, request->bytes_max, &page);
+    if (e == ERR_OK && mergers_rest_keep(mergers, request->shard, &page) != ERR_OK)
+        e = document_unavailable(&context, "other backups read large documents of this member now");
     if (page.left_out > 0)
         log_event(mergers->options.log, LOG_WARN, "documents.left_out_of_backup",
                   LOG_N("shard", request->shard), LOG_N("records", page.left_out));
@@ -531,7 +534,7 @@ static bool check_restore(struct mergers *mergers, const struct mergers_request 
         bool of_id = asked->restore_id.len != sizeof id.bytes;
 
         (void)refuse_number(&mergers->arena, &refusal, of_id ? "restore_id" : "rows",
-                            of_id ? "16 bytes" : "at most 1000000 bytes",
+                            of_id ? "16 bytes" : "at most 1800000 bytes",
                             (int64_t)(of_id ? asked->restore_id.len : asked->rows.len));
         mergers_refuse(mergers, request->call, &refusal);
         return false;

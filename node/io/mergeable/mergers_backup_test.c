@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "holdfast/v1/backup.pb-c.h"
 #include "idl/error_code.h"
 #include "idl/method.h"
@@ -36,16 +38,19 @@ static void refused_with(const struct world *w, enum reply_status status,
 
 struct page {
     struct buf rows;
+    bool last;
     uint64_t reader;
     uint32_t away;
 };
 
-static enum reply_status read_page(struct world *w, uint32_t place, uint64_t reader,
-                                   struct page *page)
+/* `after`: empty, the first page. */
+static enum reply_status read_behind(struct world *w, uint32_t place, uint64_t reader,
+                                     struct slice after, struct page *page)
 {
     Holdfast__V1__ReadDocumentsRequest request = HOLDFAST__V1__READ_DOCUMENTS_REQUEST__INIT;
 
     request.reader = reader;
+    request.after = (ProtobufCBinaryData){ after.size, (uint8_t *)(uintptr_t)after.data };
     enum reply_status status = world_call(w, place, METHOD_READ_DOCUMENTS, &request.base);
 
     if (status != REPLY_OK)
@@ -56,10 +61,17 @@ static enum reply_status read_page(struct world *w, uint32_t place, uint64_t rea
     assert_non_null(response);
     buf_clear(&page->rows);
     buf_append(&page->rows, response->rows.data, response->rows.len);
+    page->last = response->last;
     page->reader = response->reader;
     page->away = response->members_away;
     holdfast__v1__read_documents_response__free_unpacked(response, NULL);
     return status;
+}
+
+static enum reply_status read_page(struct world *w, uint32_t place, uint64_t reader,
+                                   struct page *page)
+{
+    return read_behind(w, place, reader, (struct slice){ 0 }, page);
 }
 
 static uint32_t count_rows(const struct page *page)
@@ -242,6 +254,62 @@ static void a_restore_waits_for_its_entry_and_serves_no_call_meanwhile(void **st
     log_says(w, 0, false);
     refused_with(w, put_rows(w, 0, &backup, (struct slice){ 0 }, &whole), CODE(VERSION_CONFLICT));
     assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
+}
+
+static struct slice last_key(const struct page *page)
+{
+    struct reader reader = reader_from(buf_slice(&page->rows));
+    struct slice key = { 0 };
+
+    while (reader_left(&reader) > 0) {
+        key = read_bytes(&reader, UINT32_MAX);
+        (void)read_bytes(&reader, UINT32_MAX);
+    }
+    return key;
+}
+
+/* Two siblings of each side of a cut: of a MiB each, so each has a row. */
+static void write_large(struct world *w)
+{
+    static char json[DOCUMENT_BYTES_MAX + 1];
+
+    memset(json, 'x', DOCUMENT_BYTES_MAX);
+    json[0] = json[DOCUMENT_BYTES_MAX - 1] = '"';
+    w->cut = 3;
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(world_put(w, i < 2 ? 0 : 2, "b", json), REPLY_OK);
+    w->cut = 0;
+}
+
+static void a_document_that_no_frame_holds_has_several_pages(void **state)
+{
+    struct world *w = *state;
+    struct page page = { 0 }, again = { 0 };
+    struct buf after = { 0 };
+    uint32_t rows = 0, pages = 0;
+
+    assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
+    write_large(w);
+    assert_int_equal(write_room(w, 0, "c"), REPLY_OK);
+    assert_int_equal(read_page(w, 0, 0, &page), REPLY_OK);
+    for (;;) {
+        assert_true(w->answered.body.size < 4u * 1024 * 1024);
+        rows += count_rows(&page);
+        pages++;
+        if (page.last)
+            break;
+        buf_clear(&after);
+        struct slice key = last_key(&page);
+        buf_append(&after, key.data, key.size);
+        assert_int_equal(read_behind(w, 0, page.reader, buf_slice(&after), &again), REPLY_OK);
+        assert_int_equal(read_behind(w, 0, page.reader, buf_slice(&after), &page), REPLY_OK);
+        assert_true(slice_equal(buf_slice(&page.rows), buf_slice(&again.rows)));
+    }
+    assert_int_equal(rows, 1 + 4 + 1);
+    assert_in_range(pages, 4, 6);
+    buf_deinit(&page.rows);
+    buf_deinit(&again.rows);
+    buf_deinit(&after);
 }
 
 /* A backup of one document, and three members that have none. */
@@ -431,6 +499,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_first_page_waits_for_what_other_members_alone_have),
+        TEST(a_document_that_no_frame_holds_has_several_pages),
         TEST(a_member_that_is_away_is_waited_for_once),
         TEST(a_member_that_is_away_is_counted_and_a_minority_gives_nothing),
         TEST(a_member_that_was_removed_is_asked_too),

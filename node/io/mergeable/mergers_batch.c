@@ -11,6 +11,9 @@
 #define TAG_ERROR      0x12u
 /* Reads beyond are not begun: the router asks for them one by one, as its own answer has room. */
 #define ANSWER_BYTES_MAX (1024u * 1024u)
+#define FULL_BYTES_MAX   (3u * 1024u * 1024u) /* With the last one. A frame holds it. */
+
+static const char no_room[] = "the answer of this node has no room for this one";
 
 struct batch {
     struct mergers *mergers;
@@ -26,6 +29,12 @@ static size_t compact_size(uint64_t number)
     for (; number >= 0x80; number >>= 7)
         size++;
     return size;
+}
+
+static bool has_room(const struct batch *batch, struct slice response)
+{
+    return batch->element->writes || batch->answer.size == 0 ||
+           batch->answer.size + response.size <= FULL_BYTES_MAX;
 }
 
 static void put(struct batch *batch, uint8_t tag, struct slice bytes)
@@ -91,6 +100,8 @@ static void carry_out(struct batch *batch, uint32_t shard, struct slice request)
         put_refusal(batch, &refusal);
     else if (begun.ticket != 0)
         put_written(batch, replica, &begun);
+    else if (!has_room(batch, begun.answer))
+        put_unavailable(batch, no_room);
     else
         put(batch, TAG_RESPONSE, begun.answer);
 }
@@ -102,7 +113,7 @@ static void take_element(struct batch *batch, struct slice request)
     uint32_t shard;
 
     if (!batch->element->writes && batch->answer.size > ANSWER_BYTES_MAX) {
-        put_unavailable(batch, "the answer of this node has no room for this one");
+        put_unavailable(batch, no_room);
         return;
     }
     if (request_shard(batch->element->id, request, mergers->options.shard_count, &shard,

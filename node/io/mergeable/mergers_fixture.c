@@ -15,8 +15,10 @@
 #include "holdfast/v1/presence.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/proto_scan.h"
+#include "node/core/mergeable/message.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
+#include "runtime/link/frame.h"
 
 static void ignore(void *sink, enum log_level level, const char *event,
                    const struct log_field *fields)
@@ -30,13 +32,27 @@ const struct log world_log = { .write = ignore };
 
 /* ---- the network ---- */
 
+static bool is_lost(struct world *w, size_t bytes)
+{
+    if (bytes < 1024 * 1024)
+        return false;
+    w->large++;
+    if (w->lose_large == 0)
+        return false;
+    w->lose_large--;
+    return true;
+}
+
 static void on_send(void *user, uint64_t replica, struct slice bytes)
 {
     struct member *member = user;
     struct world *w = member->world;
-    struct message *message = mem_zalloc(sizeof *message);
 
-    if (bytes.size > HEAD_BOOT + 8)
+    assert_true(bytes.size <= FRAME_BODY_SIZE_MAX);
+    if (is_lost(w, bytes.size))
+        return;
+    struct message *message = mem_zalloc(sizeof *message);
+    if (bytes.size > HEAD_BOOT + 8 && bytes.data[0] < MERGE_KIND_END)
         w->heard_boots[member->id - 1] = load_u64(bytes.data + HEAD_BOOT);
     message->from = member->id;
     message->to = replica;
@@ -100,6 +116,7 @@ void world_define(struct mergers *mergers)
     uint8_t bytes[256];
 
     documents.policy = HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_VECTOR;
+    documents.bytes_max = DOCUMENT_BYTES_MAX;
     body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS;
     body.documents = &documents;
     version.number = 1;

@@ -17,8 +17,6 @@
 #define BATCH_BYTES_MAX (32u * 1024u * 1024u)
 #define HELD_MAX        4096u
 #define HELD_BYTES_MAX  (16u * 1024u * 1024u)
-/* Of the documents of one shard: new ones are refused beyond. */
-#define SHARD_BYTES_MAX (64u * 1024u * 1024u)
 
 /* A message that waits for the log. */
 struct held {
@@ -140,7 +138,10 @@ struct mergers {
     uint64_t gather_last;
     struct gather_absent absent[GATHER_ABSENT_MAX];
     struct loop_timer gather_timer;
-    uint32_t online_next; /* The shard that is counted next. */
+    uint32_t online_next;                /* The shard that is counted next. */
+    struct merge_transfer *sent, *taken; /* Large messages on their way. */
+    uint64_t piece_last;
+    struct merge_rest *rests; /* Rows of large documents, for the next pages of backups. */
     bool stopping;
 };
 
@@ -190,6 +191,25 @@ void mergers_backup_deinit(struct mergers *mergers);
 /* mergers_leave.c */
 /* A message between shells about leaving; ERR_NOT_FOUND: it is another one. */
 NODISCARD err mergers_leave_message(struct mergers *mergers, uint64_t from, struct slice message);
+
+/* mergers_pieces.c */
+/* Sends a message of the core to a member, however large it is. */
+void mergers_send(struct mergers *mergers, uint64_t to, struct slice message);
+/* A message between shells about a large one; ERR_NOT_FOUND: it is another one. */
+NODISCARD err mergers_pieces_message(struct mergers *mergers, uint64_t from, struct slice message);
+void mergers_pieces_tick(struct mergers *mergers, uint64_t now_ms);
+void mergers_pieces_deinit(struct mergers *mergers);
+
+/* mergers_rest.c */
+struct backup_page;
+/* The page behind that row of a large document. False: it is no such row, or was not asked for in
+ * time. */
+bool mergers_rest_find(struct mergers *mergers, uint32_t shard, struct slice after,
+                       struct backup_page *page);
+/* Leaves in the page what a frame holds of it, and keeps the rest. ERR_FULL: there is no room. */
+NODISCARD err mergers_rest_keep(struct mergers *mergers, uint32_t shard, struct backup_page *page);
+void mergers_rests_tick(struct mergers *mergers, uint64_t now_ms);
+void mergers_rests_deinit(struct mergers *mergers);
 
 /* mergers_options.c */
 /* Of the shard's next replica, above that of its last. */

@@ -49,7 +49,7 @@ static void release(struct mergers *mergers, struct merger *merger)
             continue;
         }
         merge_message_stamp(&held->bytes, loop_wall_ms());
-        mergers->options.send(mergers->options.user, held->to, buf_slice(&held->bytes));
+        mergers_send(mergers, held->to, buf_slice(&held->bytes));
         merger->held_bytes -= held->bytes.size;
         buf_deinit(&held->bytes);
     }
@@ -81,7 +81,7 @@ void mergers_drain(struct mergers *mergers, uint32_t shard)
         struct merge_message *message = &out->messages[i];
 
         if (message->after_log <= merger->replica->log_durable)
-            mergers->options.send(mergers->options.user, message->to, buf_slice(&message->bytes));
+            mergers_send(mergers, message->to, buf_slice(&message->bytes));
         else
             hold(mergers, merger, message);
     }
@@ -353,6 +353,8 @@ err mergers_message(struct mergers *mergers, uint64_t from, struct slice message
 
     if (e == ERR_NOT_FOUND)
         e = mergers_leave_message(mergers, from, message);
+    if (e == ERR_NOT_FOUND)
+        e = mergers_pieces_message(mergers, from, message);
     if (e != ERR_NOT_FOUND)
         return e;
     if (merge_head_decode(&reader, &head) != ERR_OK || head.from != from ||
@@ -430,6 +432,8 @@ static void on_tick(void *user)
     struct mergers *mergers = user;
     uint64_t now_ms = loop_now_ms(mergers->options.loop);
 
+    mergers_pieces_tick(mergers, now_ms);
+    mergers_rests_tick(mergers, now_ms);
     if (mergers_disk_is_behind(mergers)) {
         loop_hook_arm(&mergers->hook); /* There may be room again. */
         return;
@@ -479,6 +483,8 @@ void mergers_free(struct mergers *mergers)
     mergers_disk_close(mergers);
     loop_hook_disarm(&mergers->hook);
     mergers_backup_deinit(mergers);
+    mergers_pieces_deinit(mergers);
+    mergers_rests_deinit(mergers);
     for (uint32_t i = 0; i < mergers->options.shard_count; i++) {
         if (mergers->shards[i].replica != NULL)
             end(mergers, i);
