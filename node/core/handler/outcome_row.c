@@ -12,27 +12,10 @@
 #define OUTCOME_ROW_VERSION_KEYED 2u /* A row of TABLE_KEYED stands for it. */
 #define OUTCOME_ROW_VERSION_AGAIN 3u /* PENDING, and an earlier attempt was refused. */
 
-static void dot_put(const struct dot *dot, struct buf *out)
-{
-    buf_put_u64(out, dot->epoch);
-    buf_put_u64(out, dot->owner);
-    buf_put_u64(out, dot->counter);
-}
-
-static struct dot dot_read(struct reader *reader)
-{
-    struct dot dot;
-
-    dot.epoch = read_u64(reader);
-    dot.owner = read_u64(reader);
-    dot.counter = read_u64(reader);
-    return dot;
-}
-
 static void before_put(const struct outcome_before *before, struct buf *out)
 {
     buf_put_u32(out, before->attempt);
-    dot_put(&before->dot, out);
+    dot_encode(before->dot, out);
     buf_put_u64(out, before->version);
     buf_put_u64(out, before->decided_at_ms);
     buf_put_u32(out, (uint32_t)before->body.size);
@@ -44,7 +27,7 @@ static struct outcome_before before_read(struct reader *reader)
     struct outcome_before before;
 
     before.attempt = read_u32(reader);
-    before.dot = dot_read(reader);
+    before.dot = dot_decode(reader);
     before.version = read_u64(reader);
     before.decided_at_ms = read_u64(reader);
     before.body = read_raw(reader, read_u32(reader));
@@ -63,7 +46,7 @@ void outcome_row_encode(const struct outcome_row *row, struct buf *out)
     buf_put_u16(out, (uint16_t)row->method);
     buf_put_u32(out, row->attempt);
     buf_append(out, row->payload.bytes, sizeof row->payload.bytes);
-    dot_put(&row->dot, out);
+    dot_encode(row->dot, out);
     buf_put_u64(out, row->version);
     buf_put_u64(out, row->decided_at_ms);
     if (row->refused_before)
@@ -93,7 +76,7 @@ err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row)
     if (payload.size != sizeof row.payload.bytes)
         return ERR_CORRUPT;
     memcpy(row.payload.bytes, payload.data, payload.size);
-    row.dot = dot_read(&reader);
+    row.dot = dot_decode(&reader);
     row.version = read_u64(&reader);
     row.decided_at_ms = read_u64(&reader);
     if (row.refused_before)
