@@ -267,7 +267,7 @@ static uint32_t route_request_bytes_max(enum method_route route)
     switch (route) {
     case METHOD_SCATTER:
         return METHOD_BYTES_LARGE;
-    case METHOD_MEMBER_WRITE: /* A document. */
+    case METHOD_MEMBER_WRITE:
     case METHOD_MUTATION:
     case METHOD_SHARD_WRITE:
     case METHOD_OWNER:
@@ -290,6 +290,8 @@ uint32_t method_request_bytes_max(const struct method_info *method)
 {
     switch (method->id) {
     case METHOD_UPDATE_PROFILE: /* Documents. */
+    case METHOD_PUT_DOCUMENT:
+    case METHOD_UPDATE_DOCUMENT:
     case METHOD_END_SESSION:
     case METHOD_EXECUTE_TRANSACTION:
     case METHOD_REPAIR_PLAYER:

@@ -320,6 +320,8 @@ static void requests_are_as_long_as_their_methods_need(void **state)
     assert_int_equal(method_request_bytes_max(method_find(METHOD_GET_BALANCES)), 4096);
     assert_int_equal(method_request_bytes_max(method_find(METHOD_GRANT)), 131072);
     assert_int_equal(method_request_bytes_max(method_find(METHOD_UPDATE_PROFILE)), 4194304);
+    assert_int_equal(method_request_bytes_max(method_find(METHOD_PUT_DOCUMENT)), 4194304);
+    assert_int_equal(method_request_bytes_max(method_find(METHOD_DELETE_DOCUMENT)), 131072);
 }
 
 int main(void)

@@ -10,18 +10,18 @@ import urllib.parse
 from backup_test import Backups, holdfast
 from client import RpcError, uuid7
 from cluster import ClusterTest, wait_for
-from two_sides import TwoSides
+from two_sides import TwoSides, enter
 
 MOST = 1 << 20
 POLICIES = {"maps": "vector", "plans": "merge", "notes": "last_write"}
 LEAVES = 16
 
 
-def define(client, name, policy, bytes_max=MOST):
+def define(client, name, policy):
     def made():
         try:
             return client.call("DefinitionService/PutDefinition", {
-                "name": name, "body": {"documents": {"policy": policy, "bytesMax": bytes_max}}, "opId": uuid7(),
+                "name": name, "body": {"documents": {"policy": policy, "bytesMax": MOST}}, "opId": uuid7(),
                 "waitMs": 5000})["definition"].get("inForce")
         except RpcError as error:
             if error.code not in ("UNAVAILABLE", "OUTCOME_UNKNOWN", "VERSION_CONFLICT"):
@@ -30,15 +30,15 @@ def define(client, name, policy, bytes_max=MOST):
     wait_for(f"{name} to be in force", made)
 
 
-def text_of(letter, size=MOST):
-    """JSON of so many bytes, with its quotes."""
-    return letter * (size - 2)
+def value_of(letter, size=MOST):
+    """JSON of so many bytes."""
+    return {"v": letter * (size - len('{"v":""}'))}
 
 
 def plan_of(side):
     """Leaves of a side's own, a MiB with their names."""
     names = [f"{side}-{number:02}" for number in range(LEAVES)]
-    return {name: text_of(side, MOST // LEAVES - len(name)) for name in names}
+    return {name: side * (MOST // LEAVES - len(name) - 2) for name in names}
 
 
 def put(client, collection, value, entity="guild:1", **fields):
@@ -53,7 +53,7 @@ def siblings(client, entity="guild:1"):
         answer = client.settle("DocumentService/GetDocument", {
             "entity": entity, "collection": "maps", "key": "k", "context": context})
         document, context, reads = answer["document"], answer["context"], reads + 1
-        found += [each["json"][0] for each in document.get("siblings", [document])]
+        found += [each["json"]["v"][0] for each in document.get("siblings", [document])]
         if not document.get("siblingsUnseen"):
             return sorted(found), context, reads
 
@@ -79,30 +79,31 @@ class LargeDocumentsTest(ClusterTest):
 
     def test_a_mebibyte_is_taken_and_no_byte_more(self):
         for collection in ("notes", "maps"):
-            put(self.client, collection, text_of("x"), "guild:8")
+            put(self.client, collection, value_of("x"), "guild:8")
             with self.assertRaises(RpcError) as caught:
-                put(self.client, collection, text_of("x", MOST + 1), "guild:8")
+                put(self.client, collection, value_of("x", MOST + 1), "guild:8")
             error = caught.exception
             self.assertEqual((error.code, error.field, error.limit, error.value),
                              ("INVALID_ARGUMENT", "json", f"at most {MOST}", f"{MOST + 1}"))
         with self.assertRaises(RpcError) as caught:
-            define(self.client, "larger", "merge", MOST + 1)
+            self.client.call("DefinitionService/PutDefinition", {
+                "name": "larger", "body": {"documents": {"policy": "merge", "bytesMax": MOST + 1}}, "opId": uuid7()})
         self.assertEqual((caught.exception.field, caught.exception.limit), ("body.documents.bytes_max", "1 to 1048576"))
-        status, answer = self.rest_put(text_of("y"))
+        status, answer = self.rest_put(value_of("y"))
         self.assertEqual(status, 200, answer)
         found = self.client.settle("DocumentService/GetDocument", {"entity": "guild:9", "collection": "notes", "key": "k"})
-        self.assertEqual(found["document"]["json"], text_of("y"))
-        status, answer = self.rest_put(text_of("y", MOST + 1))
+        self.assertEqual(found["document"]["json"], value_of("y"))
+        status, answer = self.rest_put(value_of("y", MOST + 1))
         self.assertEqual((status, answer["error"]["field"]), (400, "json"))
         many = self.client.settle("DocumentService/BatchGetDocuments", {
             "collection": "notes", "key": "k", "requests": [{"entity": "guild:9"}] * 8})
-        told = [result["response"]["document"]["json"][0] for result in many["results"] if "response" in result]
+        told = [result["response"]["document"]["json"]["v"][0] for result in many["results"] if "response" in result]
         self.assertEqual(set(told), {"y"})
 
     def test_a_list_of_large_documents_has_pages(self):
         for number in range(4):
             self.client.settle("DocumentService/PutDocument", {
-                "entity": "guild:7", "opId": uuid7(), "collection": "notes", "key": f"k{number}", "json": text_of("l")})
+                "entity": "guild:7", "opId": uuid7(), "collection": "notes", "key": f"k{number}", "json": value_of("l")})
         keys, cursor = [], ""
         while True:
             page = self.client.settle("DocumentService/ListDocuments", {
@@ -118,13 +119,13 @@ class LargeDocumentsTest(ClusterTest):
         wait_for("the far router", cluster.second.ready)
         entities = [f"guild:{number}" for number in range(20, 26)]
         for entity in entities:
-            put(near, "maps", "before", entity)
+            put(near, "maps", value_of("b", 20), entity)
         cluster.cut_off("node-3")
         for entity in entities:
             for client, side in ((near, "n"), (far, "f")):
                 seen = client.settle("DocumentService/GetDocument", {"entity": entity, "collection": "maps", "key": "k"})
-                put(client, "maps", text_of(side), entity, context=seen["context"])
-                put(client, "maps", text_of(side.upper()), entity)
+                put(client, "maps", value_of(side), entity, context=seen["context"])
+                put(client, "maps", value_of(side.upper()), entity)
                 put(client, "plans", plan_of(side), entity)
         cluster.wire.heal()
         for node in (cluster.nodes[2], cluster.nodes[0], cluster.nodes[2]):
@@ -144,11 +145,11 @@ class LargeDocumentsTest(ClusterTest):
         # One Put stands at each leaf that the other did not know of.
         self.assertEqual(found["document"]["json"], plan_of("n") | plan_of("f"))
         with self.assertRaises(RpcError) as caught:  # Without a context it would be a fifth.
-            put(near, "maps", "resolved", entities[0])
+            put(near, "maps", value_of("s", 20), entities[0])
         self.assertEqual(caught.exception.code, "CAPACITY_FULL")
         for entity in entities:
             found, context, reads = siblings(near, entity)
-            put(near, "maps", text_of("r"), entity, context=context)
+            put(near, "maps", value_of("r"), entity, context=context)
             put(near, "plans", {"one": 1}, entity)
         self.cluster.wait_documents_equal(90)
         for entity in entities:
@@ -160,23 +161,22 @@ class LargeBackupTest(Backups):
         for name, policy in POLICIES.items():
             define(self.client, name, policy)
         for letter in "ab":
-            put(self.client, "maps", text_of(letter))
+            put(self.client, "maps", value_of(letter))
         put(self.client, "plans", plan_of("p"))
-        put(self.client, "notes", text_of("z"))
+        put(self.client, "notes", value_of("z"))
         stood = siblings(self.client)[0]
         self.assertEqual(stood, ["a", "b"])
         ran = holdfast(self.cluster, "backup", self.dir, "-o", "json")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         other = self.new_cluster()
-        for name, policy in POLICIES.items():
-            define(other.client, name, policy)
         self.done("restore", self.dir, cluster=other)
         self.assertEqual(siblings(other.client)[0], stood)
-        for collection, value in (("plans", plan_of("p")), ("notes", text_of("z"))):
+        for collection, value in (("plans", plan_of("p")), ("notes", value_of("z"))):
             found = other.client.settle("DocumentService/GetDocument", {
                 "entity": "guild:1", "collection": collection, "key": "k"})
             self.assertEqual(found["document"]["json"], value)
 
 
 if __name__ == "__main__":
-    unittest.main()
+    enter()
+    unittest.main(verbosity=2)
