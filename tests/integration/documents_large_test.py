@@ -4,12 +4,14 @@ others send it what no frame holds, and after it all are equal; a backup brings 
 """
 
 import json
+import re
+import subprocess
 import unittest
 import urllib.parse
 
 from backup_test import Backups, holdfast
 from client import RpcError, uuid7
-from cluster import ClusterTest, wait_for
+from cluster import BIN, ClusterTest, wait_for
 from two_sides import TwoSides, enter
 
 MOST = 1 << 20
@@ -136,6 +138,9 @@ class LargeDocumentsTest(ClusterTest):
             for client in (near, far):
                 found, context, reads = siblings(client, entity)
                 self.assertEqual((found, reads), (["F", "N", "f", "n"], 2), entity)
+        told = subprocess.run([BIN / "holdfast", "doc", "get", entities[0], "maps", "k", "--siblings", "--endpoint",
+                               cluster.endpoint], capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertEqual(sorted(re.findall(r'{"v":"(.)', told)), ["F", "N", "f", "n"])
         # What two sides wrote is above the limit: it is told, and only made smaller.
         with self.assertRaises(RpcError) as caught:
             near.settle("DocumentService/UpdateDocument", {

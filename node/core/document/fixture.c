@@ -82,6 +82,7 @@ struct document_context pair_context(struct pair *pair, int member)
                                       .living = &pair->living,
                                       .now_ms = pair->now_ms,
                                       .full = pair->full,
+                                      .bytes_full = pair->bytes_full,
                                       .erased = pair->erased,
                                       .refusal = &pair->refusal };
 }

@@ -17,7 +17,7 @@ struct pair {
     struct document_rules rules;
     struct living living;
     struct merge_replica *replicas[2];
-    bool full, erased;
+    bool full, bytes_full, erased;
     uint64_t now_ms;
     struct refusal refusal;      /* Of the last call, */
     struct document_begun begun; /* and what it began. */

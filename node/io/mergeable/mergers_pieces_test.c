@@ -18,6 +18,7 @@
 
 /* What a caller was shown, page by page. */
 struct seen {
+    uint32_t letters; /* A bit each: what the siblings are told apart by. */
     uint32_t siblings, pages;
     char context[800];
 };
@@ -56,13 +57,15 @@ static struct seen look(struct world *w, uint32_t place)
 
         assert_true(w->answered.body.size < 4u * 1024 * 1024 - 4096);
         unseen = response->document != NULL ? response->document->siblings_unseen : 0;
-        if (response->document != NULL)
-            seen.siblings += (uint32_t)response->document->n_siblings;
+        for (size_t i = 0; response->document != NULL && i < response->document->n_siblings; i++)
+            seen.letters |= 1u << (response->document->siblings[i]->json[1] - 'a');
         seen.pages++;
         assert_in_range(snprintf(seen.context, sizeof seen.context, "%s", response->context), 1,
                         sizeof seen.context - 1);
         holdfast__v1__get_document_response__free_unpacked(response, NULL);
     }
+    for (uint32_t left = seen.letters; left != 0; left &= left - 1)
+        seen.siblings++;
     return seen;
 }
 
