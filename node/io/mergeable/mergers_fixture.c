@@ -32,15 +32,28 @@ const struct log world_log = { .write = ignore };
 
 /* ---- the network ---- */
 
-static bool is_lost(struct world *w, size_t bytes)
+static uint32_t copies_of(struct world *w, size_t bytes)
 {
     if (bytes < 1024 * 1024)
-        return false;
+        return 1;
     w->large++;
     if (w->lose_large == 0)
-        return false;
+        return w->large_twice ? 2 : 1;
     w->lose_large--;
-    return true;
+    return 0;
+}
+
+static void put_on_its_way(struct member *member, uint64_t replica, struct slice bytes)
+{
+    struct world *w = member->world;
+    struct message *message = mem_zalloc(sizeof *message);
+
+    message->from = member->id;
+    message->to = replica;
+    buf_append(&message->bytes, bytes.data, bytes.size);
+    *w->last = message;
+    w->last = &message->next;
+    loop_hook_arm(&w->hook);
 }
 
 static void on_send(void *user, uint64_t replica, struct slice bytes)
@@ -49,17 +62,10 @@ static void on_send(void *user, uint64_t replica, struct slice bytes)
     struct world *w = member->world;
 
     assert_true(bytes.size <= FRAME_BODY_SIZE_MAX);
-    if (is_lost(w, bytes.size))
-        return;
-    struct message *message = mem_zalloc(sizeof *message);
     if (bytes.size > HEAD_BOOT + 8 && bytes.data[0] < MERGE_KIND_END)
         w->heard_boots[member->id - 1] = load_u64(bytes.data + HEAD_BOOT);
-    message->from = member->id;
-    message->to = replica;
-    buf_append(&message->bytes, bytes.data, bytes.size);
-    *w->last = message;
-    w->last = &message->next;
-    loop_hook_arm(&w->hook);
+    for (uint32_t copies = copies_of(w, bytes.size); copies > 0; copies--)
+        put_on_its_way(member, replica, bytes);
 }
 
 static void deliver(void *user)

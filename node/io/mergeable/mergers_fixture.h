@@ -50,6 +50,7 @@ struct world {
     uint64_t old;                  /* Whose program knows no documents. */
     uint64_t cut;                  /* Whom no message reaches, and none leaves. */
     uint32_t large, lose_large;    /* Messages of a MiB; so many of the next ones are lost. */
+    bool large_twice;              /* They come twice. */
     uint64_t heard_boots[MEMBERS]; /* Of what each sent last. */
     uint64_t boot;
     uint64_t leave_wait_ms;

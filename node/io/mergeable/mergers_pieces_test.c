@@ -141,6 +141,15 @@ static void lost_pieces_are_sent_again(void **state)
     assert_int_equal(w->lose_large, 0);
 }
 
+static void pieces_that_come_twice_are_one(void **state)
+{
+    struct world *w = *state;
+
+    w->large_twice = true;
+    write_on_both_sides(w);
+    all_have(w, 4);
+}
+
 static bool pieces_flow(void *user)
 {
     return ((struct world *)user)->large >= 2;
@@ -193,6 +202,7 @@ int main(void)
         CASE(a_document_has_a_mebibyte_and_no_byte_more),
         CASE(what_no_frame_holds_comes_to_all_and_is_resolved),
         CASE(lost_pieces_are_sent_again),
+        CASE(pieces_that_come_twice_are_one),
         CASE(a_member_dies_while_pieces_come),
         CASE(bytes_that_are_no_piece_are_refused),
     };
