@@ -121,6 +121,8 @@ struct mergers {
     /* mergers_need, mergers_begin_again: for what mergers_shards.c calls itself. */
     struct merge_replica *(*need)(struct mergers *mergers, uint32_t shard);
     void (*begin_again)(struct mergers *mergers, uint32_t shard, uint64_t generation);
+    /* mergers_message. */
+    err (*message)(struct mergers *mergers, uint64_t from, struct slice message);
     struct merger *shards;
     struct document_rules rules;
     struct hmac_key secret;

@@ -168,7 +168,7 @@ static err take_whole(struct mergers *mergers, struct merge_transfer *transfer)
     transfer->bytes = (struct buf){ 0 };
     err e = message.data[0] == PIECE || message.data[0] == NEXT
                 ? ERR_CORRUPT
-                : mergers_message(mergers, transfer->peer, buf_slice(&message));
+                : mergers->message(mergers, transfer->peer, buf_slice(&message));
 
     buf_deinit(&message);
     return e;

@@ -456,6 +456,7 @@ err mergers_new(const struct mergers_options *options, struct mergers **ret_merg
     mergers->drain = mergers_drain;
     mergers->need = mergers_need;
     mergers->begin_again = mergers_begin_again;
+    mergers->message = mergers_message;
     mergers_backup_init(mergers);
     mergers->shards = mem_zalloc(options->shard_count * sizeof *mergers->shards);
     loop_hook_init_late(&mergers->hook, options->loop, mergers_disk_run, mergers);
