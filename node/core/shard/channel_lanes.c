@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/channel/channel_row.h"
 #include "runtime/base/check.h"
 
 #define RETRY_MS_MIN  50u
@@ -88,7 +89,7 @@ struct channel_lane *channel_lanes_get(struct channel_lanes *lanes, uint32_t des
     struct channel_lane *lane = &lanes->list[place];
     memmove(lane + 1, lane, sizeof *lane * (lanes->count - place));
     lanes->count++;
-    *lane = (struct channel_lane){ .destination = destination };
+    *lane = (struct channel_lane){ .destination = destination, .batch_max = CHANNEL_BATCH_MAX };
     set_woken(lanes, destination);
     return lane;
 }
@@ -185,8 +186,17 @@ void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, u
     lane->retry_ms = now_ms + (wait_ms < RETRY_MS_MAX ? wait_ms : RETRY_MS_MAX);
     if (lane->failures < FAILURES_SEEN)
         lane->failures++;
+    if (lane->batch_max > 1)
+        lane->batch_max /= 2;
     lanes->retried += lane->records;
     lanes->wanted = true;
+}
+
+void channel_lane_succeed(struct channel_lane *lane)
+{
+    lane->failures = 0;
+    if (lane->batch_max < CHANNEL_BATCH_MAX)
+        lane->batch_max *= 2;
 }
 
 static void check_lane(const struct channel_lanes *lanes, const struct channel_lane *lane)
@@ -194,6 +204,7 @@ static void check_lane(const struct channel_lanes *lanes, const struct channel_l
     CHECK(IMPLIES(lane->token != 0, (lane->token & UINT16_MAX) == lane->destination));
     CHECK(lane->token >> TOKEN_PLACE <= lanes->tokens);
     CHECK(lane->failures <= FAILURES_SEEN);
+    CHECK(lane->batch_max > 0 && lane->batch_max <= CHANNEL_BATCH_MAX);
     CHECK(lane->again_seq == 0); /* It stands while an answer is taken in. */
 }
 

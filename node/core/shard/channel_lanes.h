@@ -23,6 +23,8 @@ struct channel_lane {
     uint64_t
         held_ms; /* When records that the destination holds are sent again; 0: there are none. */
     uint32_t failures; /* In a row. */
+    uint32_t
+        batch_max;     /* Records of the next batch: fewer after a failure, which size may cause. */
     uint32_t records;  /* In that batch. */
     bool blocked;      /* Rows are on their way. */
     bool idle;         /* Nothing to do until something happens to the channel. */
@@ -79,6 +81,8 @@ void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, 
 /* The batch was not carried out, or may not have been: all that is open is sent again, later each
  * time. */
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms);
+/* The batch was carried out, and its answer taken. */
+void channel_lane_succeed(struct channel_lane *lane);
 
 /* Walks the lanes, whose destinations are below `shard_count`: CHECKs that they fit together. */
 void channel_lanes_check(const struct channel_lanes *lanes, uint32_t shard_count);

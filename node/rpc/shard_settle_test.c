@@ -1,0 +1,358 @@
+/* What other shards answer on its way into the log: whatever its size and whatever is damaged, it
+ * holds up nothing else, and every transfer ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "holdfast/internal/v1/channel.pb-c.h"
+#include "holdfast/internal/v1/transaction.pb-c.h"
+#include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/operation_service.pb-c.h"
+#include "idl/method.h"
+#include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/rpc/fixture_one_shard.h"
+#include "node/rpc/handlers.h"
+#include "runtime/base/check.h"
+#include "runtime/cluster/placement.h"
+
+#define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
+#define SHARDS         4u
+#define DELIVERIES_MAX 16u
+#define MAIL_ID        "00112233445566778899aabbccddeeff"
+
+typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
+typedef Holdfast__Internal__V1__DeliverResponse deliver_response;
+typedef Holdfast__Internal__V1__ChannelResult channel_result;
+
+struct delivery {
+    uint32_t to;
+    uint64_t token;
+    struct buf request;
+};
+
+/* Ann is of shard 0, which is here. The test answers for the others: bob's 1 and cy's 2. */
+struct fixture {
+    struct one_shard one;
+    struct arena arena;
+    struct delivery waiting[DELIVERIES_MAX];
+    uint32_t waiting_count;
+    enum reply_status last_status;
+    char ann[16], bob[16], cy[16];
+    char told[512];
+    size_t refusal_bytes; /* Of what shard 1 answers to each record; 0: it applies mail. */
+    size_t frame_max;     /* A larger answer of shard 1 cannot leave. */
+    uint32_t records_max; /* The most that were sent at once. */
+};
+
+static void take_out(void *user, const struct shard_out *out)
+{
+    struct fixture *f = user;
+
+    for (uint32_t i = 0; i < out->reply_count; i++)
+        f->last_status = out->replies[i].status;
+    for (uint32_t i = 0; i < out->incident_count; i++) {
+        size_t used = strlen(f->told);
+        (void)snprintf(f->told + used, sizeof f->told - used, "%s;", out->incidents[i].what);
+    }
+    for (uint32_t i = 0; i < out->delivery_count; i++) {
+        assert_true(f->waiting_count < DELIVERIES_MAX);
+        struct delivery *delivery = &f->waiting[f->waiting_count++];
+        *delivery = (struct delivery){ .to = out->deliveries[i].destination,
+                                       .token = out->deliveries[i].token };
+        buf_append(&delivery->request, out->bytes.data + out->deliveries[i].offset,
+                   out->deliveries[i].size);
+    }
+}
+
+static void name_on(uint32_t shard, const char *stem, char ret_name[16])
+{
+    char entity[32];
+
+    for (int i = 0; i < 100; i++) {
+        snprintf(ret_name, 16, "%s%d", stem, i);
+        snprintf(entity, sizeof entity, "player:%s", ret_name);
+        if (shard_of_entity(slice_from_text(entity), SHARDS) == shard)
+            return;
+    }
+    CHECK(false);
+}
+
+static Holdfast__V1__CurrencyAmount **gold_of(struct fixture *f, int64_t amount)
+{
+    Holdfast__V1__CurrencyAmount **list =
+        arena_messages(&f->arena, &holdfast__v1__currency_amount__descriptor, 1);
+
+    list[0]->currency = (char *)"gold";
+    list[0]->amount = amount;
+    return list;
+}
+
+static void grant(struct fixture *f, char *player, int64_t amount)
+{
+    Holdfast__V1__GrantRequest request = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    char id[UUID_TEXT_SIZE];
+
+    one_shard_op_id(&f->one, id);
+    request.player_id = player;
+    request.op_id = id;
+    request.authority = (char *)"unheld";
+    request.currencies = gold_of(f, amount);
+    request.n_currencies = 1;
+    one_shard_call(&f->one, METHOD_GRANT, &request.base);
+    assert_int_equal(f->last_status, REPLY_OK);
+}
+
+static void pay(struct fixture *f, char *to, uint32_t number)
+{
+    Holdfast__V1__TransferCurrenciesRequest request =
+        HOLDFAST__V1__TRANSFER_CURRENCIES_REQUEST__INIT;
+
+    request.player_id = f->ann;
+    request.to_player_id = to;
+    request.op_id = arena_printf(&f->arena, "claim:%s:%u", to, number);
+    request.authority = (char *)"unheld";
+    request.currencies = gold_of(f, 1);
+    request.n_currencies = 1;
+    one_shard_call(&f->one, METHOD_TRANSFER_CURRENCIES, &request.base);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = mem_zalloc(sizeof *f);
+    struct shard_image image = { .rep = { .votes = true, .log_first_index = 1 } };
+    struct shard_limits limits = shard_limits_default();
+    struct rep_record record = {
+        .generation = 1, .epoch = 1, .owner = 7, .membership = { .config = 1, .count = 1 }
+    };
+
+    f->one.taken = take_out;
+    f->one.user = f;
+    f->frame_max = SIZE_MAX;
+    limits.shard_count = SHARDS;
+    limits.watermark_tell_ms = 500;
+    record.membership.members[0] = 7;
+    assert_int_equal(shard_new(7, &limits, node_handlers(), &image, &f->one.shard), ERR_OK);
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_RECORD, .record = &record });
+    one_shard_policy(&f->one);
+    name_on(0, "ann", f->ann);
+    name_on(1, "bob", f->bob);
+    name_on(2, "cy", f->cy);
+    grant(f, f->ann, 10000);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    for (uint32_t i = 0; i < f->waiting_count; i++)
+        buf_deinit(&f->waiting[i].request);
+    shard_free(f->one.shard);
+    arena_deinit(&f->arena);
+    free(f);
+    return 0;
+}
+
+/* ---- the other shards ---- */
+
+static void reject(struct fixture *f, channel_result *result)
+{
+    char *text = arena_zalloc(&f->arena, f->refusal_bytes + 1);
+
+    memset(text, 'a', f->refusal_bytes);
+    result->decision = DECISION(REJECTED);
+    result->refusal = (Holdfast__Internal__V1__Refusal *)arena_message(
+        &f->arena, &holdfast__internal__v1__refusal__descriptor);
+    result->refusal->code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_CAPACITY_FULL;
+    result->refusal->message = text;
+}
+
+static deliver_response *decide(struct fixture *f, const deliver_request *request)
+{
+    size_t count = request->n_credits + request->n_cancels;
+    deliver_response *response = (deliver_response *)arena_message(
+        &f->arena, &holdfast__internal__v1__deliver_response__descriptor);
+
+    if (count > f->records_max)
+        f->records_max = (uint32_t)count;
+    response->watermark = request->watermark;
+    response->n_results = count;
+    response->results =
+        arena_messages(&f->arena, &holdfast__internal__v1__channel_result__descriptor, count);
+    for (size_t i = 0; i < count; i++) {
+        channel_result *result = response->results[i];
+        bool cancel = i >= request->n_credits;
+        result->seq = cancel ? request->cancels[i - request->n_credits] : request->credits[i]->seq;
+        if (cancel) {
+            result->decision = DECISION(CANCELLED);
+        } else if (request->shard == 1 &&
+                   (f->refusal_bytes > 0 || request->credits[i]->prepare != NULL)) {
+            reject(f, result);
+        } else {
+            result->decision = DECISION(APPLIED);
+            result->mail_id = (char *)MAIL_ID;
+        }
+    }
+    return response;
+}
+
+static void answer_one(struct fixture *f)
+{
+    struct delivery delivery = f->waiting[0];
+
+    f->waiting_count--;
+    memmove(f->waiting, f->waiting + 1, sizeof *f->waiting * f->waiting_count);
+    const deliver_request *request =
+        (const void *)arena_unpack(&f->arena, &holdfast__internal__v1__deliver_request__descriptor,
+                                   buf_slice(&delivery.request));
+    assert_non_null(request);
+    struct slice body = arena_pack(&f->arena, &decide(f, request)->base);
+    bool leaves = delivery.to != 1 || body.size <= f->frame_max;
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_DELIVERED,
+                                                  .call = delivery.token,
+                                                  .status = leaves ? REPLY_OK : REPLY_REFUSED,
+                                                  .request = leaves ? body : (struct slice){ 0 } });
+    buf_deinit(&delivery.request);
+}
+
+/* Time goes by, and all that is sent is answered. */
+static void run(struct fixture *f, uint64_t ms)
+{
+    for (uint64_t end = f->one.now_ms + ms; f->one.now_ms < end; f->one.now_ms += 20) {
+        one_shard_step(&f->one, (struct shard_event){ .type = SHARD_TICK });
+        while (f->waiting_count > 0)
+            answer_one(f);
+        arena_reset(&f->arena);
+    }
+}
+
+static uint64_t open_count(struct fixture *f)
+{
+    struct shard_stats stats;
+
+    shard_stats_get(f->one.shard, &stats);
+    return stats.transfers_open;
+}
+
+/* ---- size ---- */
+
+#define SWAPS      8u
+#define SWAP_ITEMS 40u
+
+/* Bob is to give a player of this shard as many items. */
+static void swap_open(struct fixture *f, char *player)
+{
+    Holdfast__Internal__V1__SwapGoodsRequest request =
+        HOLDFAST__INTERNAL__V1__SWAP_GOODS_REQUEST__INIT;
+    char *uids[SWAP_ITEMS];
+
+    grant(f, player, 1);
+    for (uint32_t i = 0; i < SWAP_ITEMS; i++)
+        uids[i] = arena_printf(&f->arena, "%032x", i + 1);
+    request.player_id = player;
+    request.op_id = (char *)"claim:swap";
+    request.authority = request.other_authority = (char *)"unheld";
+    request.other_player_id = f->bob;
+    request.currencies = gold_of(f, 1);
+    request.n_currencies = 1;
+    request.other_item_uids = uids;
+    request.n_other_item_uids = SWAP_ITEMS;
+    one_shard_call(&f->one, METHOD_SWAP_GOODS, &request.base);
+}
+
+static void seal(struct fixture *f, const char *player)
+{
+    Holdfast__V1__ResolveOperationRequest request = HOLDFAST__V1__RESOLVE_OPERATION_REQUEST__INIT;
+
+    request.entity = arena_printf(&f->arena, "player:%s", player);
+    request.op_id = (char *)"claim:swap";
+    request.seal = true;
+    one_shard_call(&f->one, METHOD_RESOLVE_OPERATION, &request.base);
+}
+
+/* The first leaves alone, and the others together once it is answered. */
+static void pay_many(struct fixture *f, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        pay(f, f->bob, i);
+    assert_int_equal(open_count(f), count);
+}
+
+static void an_answer_larger_than_an_entry_holds_up_no_other_shard(void **state)
+{
+    struct fixture *f = *state;
+
+    f->refusal_bytes = 4500;
+    pay_many(f, 257);
+    answer_one(f);
+    pay(f, f->cy, 0);
+    run(f, 10000);
+    assert_int_equal(f->records_max, 256);
+    assert_int_equal(open_count(f), 0);
+    assert_string_equal(f->told, "");
+}
+
+/* Each may be answered by a vote that was cast before: with all that bob gives for it. */
+static void cancels_that_votes_may_answer_are_sent_a_few_at_once(void **state)
+{
+    struct fixture *f = *state;
+    char players[SWAPS][16], stem[8];
+
+    for (uint32_t i = 0; i < SWAPS; i++) {
+        snprintf(stem, sizeof stem, "eve%u-", i);
+        name_on(0, stem, players[i]);
+        swap_open(f, players[i]);
+    }
+    assert_int_equal(open_count(f), SWAPS);
+    for (uint32_t i = 0; i < SWAPS; i++)
+        seal(f, players[i]);
+    run(f, 1000);
+    assert_int_equal(open_count(f), 0);
+    assert_in_range(f->records_max, 2, 6);
+}
+
+static void an_answer_that_cannot_leave_comes_in_pieces(void **state)
+{
+    struct fixture *f = *state;
+
+    f->refusal_bytes = 60000;
+    f->frame_max = 4u << 20;
+    pay_many(f, 257);
+    run(f, 20000);
+    assert_int_equal(open_count(f), 0);
+}
+
+static void a_decision_that_is_too_large_holds_up_its_own_record_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    f->refusal_bytes = 300000;
+    pay_many(f, 3);
+    pay(f, f->cy, 0);
+    run(f, 1000);
+    assert_int_equal(open_count(f), 3);
+    assert_string_equal(f->told, "another shard answered a record with what cannot be logged;");
+    f->refusal_bytes = 1000; /* The other shard's program is another one now. */
+    run(f, 11000);
+    assert_int_equal(open_count(f), 0);
+}
+
+int main(void)
+{
+#define SETTLE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        SETTLE_TEST(an_answer_larger_than_an_entry_holds_up_no_other_shard),
+        SETTLE_TEST(cancels_that_votes_may_answer_are_sent_a_few_at_once),
+        SETTLE_TEST(an_answer_that_cannot_leave_comes_in_pieces),
+        SETTLE_TEST(a_decision_that_is_too_large_holds_up_its_own_record_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
