@@ -13,10 +13,15 @@
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/mailbox.pb-c.h"
 #include "holdfast/v1/operation_service.pb-c.h"
+#include "holdfast/v1/transaction.pb-c.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
+#include "node/core/goods/mailbox.h"
+#include "node/core/rows/rows.h"
+#include "node/core/shard/shard_internal.h"
 #include "node/rpc/fixture_one_shard.h"
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
@@ -48,6 +53,7 @@ struct fixture {
     char told[512];
     size_t refusal_bytes; /* Of what shard 1 answers to each record; 0: it applies mail. */
     size_t frame_max;     /* A larger answer of shard 1 cannot leave. */
+    bool votes;           /* The others vote for what they are asked. */
     uint32_t records_max; /* The most that were sent at once. */
 };
 
@@ -175,6 +181,36 @@ static void reject(struct fixture *f, channel_result *result)
     result->refusal->message = text;
 }
 
+static void vote(struct fixture *f, const Holdfast__Internal__V1__TxnPrepare *prepare,
+                 channel_result *result)
+{
+    result->vote = (Holdfast__Internal__V1__TxnVote *)arena_message(
+        &f->arena, &holdfast__internal__v1__txn_vote__descriptor);
+    result->vote->n_taken = prepare->n_parts;
+    result->vote->taken =
+        arena_messages(&f->arena, &holdfast__internal__v1__txn_taken__descriptor, prepare->n_parts);
+    for (size_t i = 0; i < prepare->n_parts; i++)
+        result->vote->taken[i]->player_id = prepare->parts[i]->player_id;
+}
+
+static void decide_credit(struct fixture *f, uint32_t shard,
+                          const Holdfast__Internal__V1__ChannelCredit *credit,
+                          channel_result *result)
+{
+    bool refused = credit->prepare != NULL ? !f->votes : shard == 1 && f->refusal_bytes > 0;
+
+    result->seq = credit->seq;
+    if (refused) {
+        reject(f, result);
+        return;
+    }
+    result->decision = DECISION(APPLIED);
+    if (credit->prepare != NULL)
+        vote(f, credit->prepare, result);
+    else
+        result->mail_id = (char *)MAIL_ID;
+}
+
 static deliver_response *decide(struct fixture *f, const deliver_request *request)
 {
     size_t count = request->n_credits + request->n_cancels;
@@ -189,16 +225,11 @@ static deliver_response *decide(struct fixture *f, const deliver_request *reques
         arena_messages(&f->arena, &holdfast__internal__v1__channel_result__descriptor, count);
     for (size_t i = 0; i < count; i++) {
         channel_result *result = response->results[i];
-        bool cancel = i >= request->n_credits;
-        result->seq = cancel ? request->cancels[i - request->n_credits] : request->credits[i]->seq;
-        if (cancel) {
-            result->decision = DECISION(CANCELLED);
-        } else if (request->shard == 1 &&
-                   (f->refusal_bytes > 0 || request->credits[i]->prepare != NULL)) {
-            reject(f, result);
+        if (i < request->n_credits) {
+            decide_credit(f, request->shard, request->credits[i], result);
         } else {
-            result->decision = DECISION(APPLIED);
-            result->mail_id = (char *)MAIL_ID;
+            result->seq = request->cancels[i - request->n_credits];
+            result->decision = DECISION(CANCELLED);
         }
     }
     return response;
@@ -345,6 +376,134 @@ static void a_decision_that_is_too_large_holds_up_its_own_record_alone(void **st
     assert_int_equal(open_count(f), 0);
 }
 
+/* ---- damage at the source ---- */
+
+static void put_row(struct fixture *f, const struct row_key *key, struct slice value)
+{
+    struct state *rows = applier_state(f->one.shard->applier);
+
+    state_begin(rows);
+    state_put(rows, row_key_slice(key), value);
+    state_commit(rows);
+}
+
+/* Until the row is as it was, nothing ends that needs it; then all does. */
+static void damage_and_repair(struct fixture *f, const struct row_key *key)
+{
+    struct slice found;
+    struct buf stood = { 0 };
+
+    assert_int_equal(state_find(applier_state(f->one.shard->applier), row_key_slice(key), &found),
+                     STATE_PRESENT);
+    buf_append(&stood, found.data, found.size);
+    put_row(f, key, SLICE_LITERAL("\xff\xfe"));
+    run(f, 30000);
+    assert_true(open_count(f) > 0);
+    put_row(f, key, buf_slice(&stood));
+    buf_deinit(&stood);
+    run(f, 60000);
+    assert_int_equal(open_count(f), 0);
+}
+
+/* Two pieces of mail of bob's, which expire. */
+static void mail_arrives(struct fixture *f)
+{
+    Holdfast__Internal__V1__ChannelCredit credits[2], *list[2];
+    deliver_request request = HOLDFAST__INTERNAL__V1__DELIVER_REQUEST__INIT;
+    Holdfast__V1__Mail mails[2];
+    uint8_t hash[16] = { 1 };
+
+    for (uint32_t i = 0; i < 2; i++) {
+        holdfast__internal__v1__channel_credit__init(&credits[i]);
+        holdfast__v1__mail__init(&mails[i]);
+        mails[i].from_player_id = f->bob;
+        mails[i].op_id = credits[i].op_id = (char *)"claim:mail";
+        mails[i].currencies = gold_of(f, 5);
+        mails[i].n_currencies = 1;
+        mails[i].expires_at_ms = i == 0 ? (int64_t)ONE_SHARD_UNIX_MS + 1000 : 0;
+        credits[i].seq = i + 1;
+        credits[i].to_player_id = f->ann;
+        credits[i].payload_hash = (ProtobufCBinaryData){ sizeof hash, hash };
+        credits[i].mail = &mails[i];
+        list[i] = &credits[i];
+    }
+    request.source = 1;
+    request.credits = list;
+    request.n_credits = 2;
+    one_shard_call(&f->one, METHOD_CHANNEL_DELIVER, &request.base);
+    assert_int_equal(f->last_status, REPLY_OK);
+}
+
+static void mail_that_comes_back_waits_for_its_mailbox_to_be_repaired(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ReturnExpiredMailRequest request =
+        HOLDFAST__V1__RETURN_EXPIRED_MAIL_REQUEST__INIT;
+    struct need need = { 0 };
+    struct row_key key;
+    uint32_t count;
+
+    mail_arrives(f);
+    f->one.now_ms += 2000;
+    request.player_id = f->ann;
+    request.op_id = (char *)"claim:return";
+    request.authority = (char *)"system:payments";
+    one_shard_call(&f->one, METHOD_RETURN_EXPIRED_MAIL, &request.base);
+    assert_int_equal(open_count(f), 1);
+    f->refusal_bytes = 10; /* Bob's mailbox is full. */
+    row_key_mailbox(&key, entity_of_player(&f->arena, f->ann));
+    damage_and_repair(f, &key);
+    assert_int_equal(mailbox_count(applier_state(f->one.shard->applier),
+                                   entity_of_player(&f->arena, f->ann), &need, &count),
+                     ERR_OK);
+    assert_int_equal(count, 2);
+}
+
+/* The decision has to be sent to cy's shard, too, and its channel cannot be read. */
+static void a_transaction_waits_for_the_channel_to_another_member(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ExecuteTransactionRequest request =
+        HOLDFAST__V1__EXECUTE_TRANSACTION_REQUEST__INIT;
+    Holdfast__V1__TransactionPlayer others[2], *other_list[2];
+    Holdfast__V1__TransactionGrant grants[2];
+    Holdfast__V1__TransactionChange changes[2], *change_list[2];
+    char *players[] = { f->bob, f->cy };
+    struct row_key key;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        holdfast__v1__transaction_player__init(&others[i]);
+        holdfast__v1__transaction_grant__init(&grants[i]);
+        holdfast__v1__transaction_change__init(&changes[i]);
+        others[i].player_id = grants[i].player_id = players[i];
+        others[i].authority = (char *)"unheld";
+        grants[i].currencies = gold_of(f, 1);
+        grants[i].n_currencies = 1;
+        changes[i].change_case = HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_GRANT;
+        changes[i].grant = &grants[i];
+        other_list[i] = &others[i];
+        change_list[i] = &changes[i];
+    }
+    request.player_id = f->ann;
+    request.op_id = (char *)"claim:both";
+    request.authority = (char *)"unheld";
+    request.others = other_list;
+    request.changes = change_list;
+    request.n_others = request.n_changes = 2;
+    one_shard_call(&f->one, METHOD_EXECUTE_TRANSACTION, &request.base);
+    assert_int_equal(f->waiting_count, 2);
+    f->votes = true;
+    if (f->waiting[0].to == 1) { /* Cy's vote is settled first. */
+        const struct delivery first = f->waiting[0];
+        f->waiting[0] = f->waiting[1];
+        f->waiting[1] = first;
+    }
+    answer_one(f);
+    assert_int_equal(open_count(f), 1);
+    row_key_channel(&key, true, 2);
+    damage_and_repair(f, &key);
+}
+
 int main(void)
 {
 #define SETTLE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -353,6 +512,8 @@ int main(void)
         SETTLE_TEST(cancels_that_votes_may_answer_are_sent_a_few_at_once),
         SETTLE_TEST(an_answer_that_cannot_leave_comes_in_pieces),
         SETTLE_TEST(a_decision_that_is_too_large_holds_up_its_own_record_alone),
+        SETTLE_TEST(mail_that_comes_back_waits_for_its_mailbox_to_be_repaired),
+        SETTLE_TEST(a_transaction_waits_for_the_channel_to_another_member),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,8 +20,8 @@ struct channel_lane {
     uint64_t retry_ms;  /* Nothing leaves before. */
     uint64_t tell_ms;   /* When the watermark leaves alone. */
     uint64_t again_seq; /* The first record that its destination puts off; 0: none. */
-    uint64_t
-        held_ms; /* When records that the destination holds are sent again; 0: there are none. */
+    uint64_t held_ms; /* When records are sent again that wait for a repair, here or there; 0: there
+                       * are none. */
     uint32_t failures; /* In a row. */
     uint32_t
         batch_max;     /* Records of the next batch: fewer after a failure, which size may cause. */

@@ -536,6 +536,13 @@ static void resend_from(struct shard *shard, uint32_t destination, uint64_t seq,
     shard->lanes.settles.due_ms = event->now_ms;
 }
 
+/* A person has to repair a row here first. */
+static void hold_lane(struct shard *shard, uint32_t destination, const struct shard_event *event)
+{
+    if (destination < shard->limits.shard_count)
+        channel_lanes_get(&shard->lanes, destination)->held_ms = event->now_ms + HELD_RETRY_MS;
+}
+
 void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
                           const struct shard_event *event, struct shard_out *out)
 {
@@ -551,6 +558,8 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
     wake_sending(shard, effect, event, out);
     if (effect->cancelled_seq != 0)
         resend_from(shard, effect->destination, effect->cancelled_seq, event);
+    for (uint32_t i = 0; i < effect->left_count; i++)
+        hold_lane(shard, effect->left[i], event);
     for (uint32_t i = 0; i < effect->opened_count; i++)
         channel_lane_wake(&shard->lanes, channel_lanes_get(&shard->lanes, effect->opened[i]));
     if (outcome->method == METHOD_CHANNEL_SETTLE)
