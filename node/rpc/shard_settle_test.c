@@ -53,6 +53,7 @@ struct fixture {
     char told[512];
     size_t refusal_bytes; /* Of what shard 1 answers to each record; 0: it applies mail. */
     size_t frame_max;     /* A larger answer of shard 1 cannot leave. */
+    uint64_t breach_seq;  /* Of this record shard 1 says nothing; 0: none. */
     bool votes;           /* The others vote for what they are asked. */
     uint32_t records_max; /* The most that were sent at once. */
 };
@@ -200,6 +201,8 @@ static void decide_credit(struct fixture *f, uint32_t shard,
     bool refused = credit->prepare != NULL ? !f->votes : shard == 1 && f->refusal_bytes > 0;
 
     result->seq = credit->seq;
+    if (shard == 1 && credit->seq == f->breach_seq)
+        return;
     if (refused) {
         reject(f, result);
         return;
@@ -376,6 +379,21 @@ static void a_decision_that_is_too_large_holds_up_its_own_record_alone(void **st
     assert_int_equal(open_count(f), 0);
 }
 
+/* Links fail meanwhile, so that batches are small. */
+static void a_record_that_is_never_decided_holds_up_no_other(void **state)
+{
+    struct fixture *f = *state;
+
+    f->breach_seq = 1;
+    f->frame_max = 0;
+    pay_many(f, 50);
+    run(f, 10000);
+    assert_int_equal(open_count(f), 50);
+    f->frame_max = SIZE_MAX;
+    run(f, 30000);
+    assert_int_equal(open_count(f), 1);
+}
+
 /* ---- damage at the source ---- */
 
 static void put_row(struct fixture *f, const struct row_key *key, struct slice value)
@@ -512,6 +530,7 @@ int main(void)
         SETTLE_TEST(cancels_that_votes_may_answer_are_sent_a_few_at_once),
         SETTLE_TEST(an_answer_that_cannot_leave_comes_in_pieces),
         SETTLE_TEST(a_decision_that_is_too_large_holds_up_its_own_record_alone),
+        SETTLE_TEST(a_record_that_is_never_decided_holds_up_no_other),
         SETTLE_TEST(mail_that_comes_back_waits_for_its_mailbox_to_be_repaired),
         SETTLE_TEST(a_transaction_waits_for_the_channel_to_another_member),
     };

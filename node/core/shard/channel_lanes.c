@@ -186,16 +186,15 @@ void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, u
     lane->retry_ms = now_ms + (wait_ms < RETRY_MS_MAX ? wait_ms : RETRY_MS_MAX);
     if (lane->failures < FAILURES_SEEN)
         lane->failures++;
-    if (lane->batch_max > 1)
-        lane->batch_max /= 2;
     lanes->retried += lane->records;
     lanes->wanted = true;
 }
 
-void channel_lane_succeed(struct channel_lane *lane)
+void channel_lane_answered(struct channel_lane *lane, bool answered)
 {
-    lane->failures = 0;
-    if (lane->batch_max < CHANNEL_BATCH_MAX)
+    if (!answered && lane->batch_max > 1)
+        lane->batch_max /= 2;
+    else if (answered && lane->batch_max < CHANNEL_BATCH_MAX)
         lane->batch_max *= 2;
 }
 

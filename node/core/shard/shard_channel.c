@@ -218,8 +218,10 @@ static void lane_step(struct shard *shard, struct channel_lane *lane,
 
     if (lane->token != 0 && event->now_ms < lane->lost_ms)
         return;
-    if (lane->token != 0)
+    if (lane->token != 0) {
+        channel_lane_answered(lane, false);
         channel_lane_fail(&shard->lanes, lane, event->now_ms);
+    }
     if (lane->held_ms != 0 && event->now_ms >= lane->held_ms) {
         lane->held_ms = 0;
         lane->sent_to = 0; /* All that is open is sent again. */
@@ -465,11 +467,12 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
     if (event->status == REPLY_OK)
         response = (deliver_response *)arena_unpack(
             &shard->arena, &holdfast__internal__v1__deliver_response__descriptor, event->request);
+    channel_lane_answered(lane, response != NULL);
     if (response == NULL || !settle_take(shard, lane, response, event, out)) {
         channel_lane_fail(&shard->lanes, lane, event->now_ms);
         return;
     }
-    channel_lane_succeed(lane);
+    lane->failures = 0;
     if (lane->again_seq != 0)
         channel_lane_again(&shard->lanes, lane, event->now_ms + LATER_MS);
     else if (lane->idle) /* It took all there was, and nothing was opened since. */
