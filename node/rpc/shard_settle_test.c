@@ -54,6 +54,8 @@ struct fixture {
     size_t refusal_bytes; /* Of what shard 1 answers to each record; 0: it applies mail. */
     size_t frame_max;     /* A larger answer of shard 1 cannot leave. */
     uint64_t breach_seq;  /* Of this record shard 1 says nothing; 0: none. */
+    bool holds;           /* Shard 1 decides nothing until a person has repaired a row. */
+    uint32_t first_sent;  /* How often the first record was sent there. */
     bool votes;           /* The others vote for what they are asked. */
     uint32_t records_max; /* The most that were sent at once. */
 };
@@ -201,8 +203,11 @@ static void decide_credit(struct fixture *f, uint32_t shard,
     bool refused = credit->prepare != NULL ? !f->votes : shard == 1 && f->refusal_bytes > 0;
 
     result->seq = credit->seq;
-    if (shard == 1 && credit->seq == f->breach_seq)
+    f->first_sent += shard == 1 && credit->seq == 1;
+    if (shard == 1 && (f->holds || credit->seq == f->breach_seq)) {
+        result->decision = f->holds ? DECISION(HELD) : DECISION(UNSPECIFIED);
         return;
+    }
     if (refused) {
         reject(f, result);
         return;
@@ -394,6 +399,21 @@ static void a_record_that_is_never_decided_holds_up_no_other(void **state)
     assert_int_equal(open_count(f), 1);
 }
 
+static void what_is_held_is_asked_for_again_however_much_is_sent(void **state)
+{
+    struct fixture *f = *state;
+
+    f->holds = true;
+    for (uint32_t i = 0; i < 8; i++) {
+        pay(f, f->bob, i);
+        run(f, 5000);
+    }
+    assert_in_range(f->first_sent, 4, 5);
+    f->holds = false;
+    run(f, 11000);
+    assert_int_equal(open_count(f), 0);
+}
+
 /* ---- damage at the source ---- */
 
 static void put_row(struct fixture *f, const struct row_key *key, struct slice value)
@@ -531,6 +551,7 @@ int main(void)
         SETTLE_TEST(an_answer_that_cannot_leave_comes_in_pieces),
         SETTLE_TEST(a_decision_that_is_too_large_holds_up_its_own_record_alone),
         SETTLE_TEST(a_record_that_is_never_decided_holds_up_no_other),
+        SETTLE_TEST(what_is_held_is_asked_for_again_however_much_is_sent),
         SETTLE_TEST(mail_that_comes_back_waits_for_its_mailbox_to_be_repaired),
         SETTLE_TEST(a_transaction_waits_for_the_channel_to_another_member),
     };

@@ -423,6 +423,13 @@ static uint64_t later_take_out(settle_request *settle, const deliver_response *r
     return first;
 }
 
+/* What comes meanwhile puts nothing off. */
+static void hold_lane(struct channel_lane *lane, const struct shard_event *event)
+{
+    if (lane->held_ms == 0)
+        lane->held_ms = event->now_ms + HELD_RETRY_MS;
+}
+
 /* Has what was decided logged. False: nothing is, or not all. */
 static bool settle_take(struct shard *shard, struct channel_lane *lane,
                         const deliver_response *response, const struct shard_event *event,
@@ -444,7 +451,7 @@ static bool settle_take(struct shard *shard, struct channel_lane *lane,
                     HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_HELD;
         all &= held || channel_result_decides(settle->items[i]->result);
         if (held)
-            lane->held_ms = event->now_ms + HELD_RETRY_MS;
+            hold_lane(lane, event);
     }
     if (settle->n_items == 0)
         return true;
@@ -539,11 +546,11 @@ static void resend_from(struct shard *shard, uint32_t destination, uint64_t seq,
     shard->lanes.settles.due_ms = event->now_ms;
 }
 
-/* A person has to repair a row here first. */
-static void hold_lane(struct shard *shard, uint32_t destination, const struct shard_event *event)
+/* A decision waits for a row to be repaired here. */
+static void hold_channel(struct shard *shard, uint32_t destination, const struct shard_event *event)
 {
     if (destination < shard->limits.shard_count)
-        channel_lanes_get(&shard->lanes, destination)->held_ms = event->now_ms + HELD_RETRY_MS;
+        hold_lane(channel_lanes_get(&shard->lanes, destination), event);
 }
 
 void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
@@ -562,7 +569,7 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
     if (effect->cancelled_seq != 0)
         resend_from(shard, effect->destination, effect->cancelled_seq, event);
     for (uint32_t i = 0; i < effect->left_count; i++)
-        hold_lane(shard, effect->left[i], event);
+        hold_channel(shard, effect->left[i], event);
     for (uint32_t i = 0; i < effect->opened_count; i++)
         channel_lane_wake(&shard->lanes, channel_lanes_get(&shard->lanes, effect->opened[i]));
     if (outcome->method == METHOD_CHANNEL_SETTLE)
