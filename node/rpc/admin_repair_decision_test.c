@@ -151,22 +151,9 @@ static void a_person_says_what_became_of_mail_that_was_claimed(void **state)
 
 /* ---- how a transaction was decided ---- */
 
-/* The operation of ann's that holds bob, as shard 1 tells of it. */
-static record_message *finish_stated(struct record_world *w, const char *player)
-{
-    record_message *record = records_stated(w, OP);
-
-    record->kind = RECORD_KIND(FINISH);
-    record->n_player_ids = 1;
-    record->player_ids = arena_alloc(&w->s.arena, sizeof *record->player_ids);
-    record->player_ids[0] = text_lend(player);
-    record->transaction = records_channel(w, 1, 0, w->bob)->held_by;
-    return record;
-}
-
 static repair_response *repair_finish(struct record_world *w, uint64_t seq, const char *player)
 {
-    return records_repair_sent(w, seq, finish_stated(w, player));
+    return records_repair_sent(w, seq, records_finish_stated(w, player, NULL));
 }
 
 static void finish_open(struct record_world *w)
@@ -205,13 +192,7 @@ static void a_lost_decision_that_was_carried_out_does_nothing_again(void **state
     Holdfast__V1__TransactionRef ref = *records_channel(w, 1, 0, w->bob)->held_by;
     (void)records_deliver(w);
     records_spoil(w, true, 2);
-    record_message *record = records_stated(w, OP);
-    char *bob = w->bob;
-    record->kind = RECORD_KIND(FINISH);
-    record->player_ids = &bob;
-    record->n_player_ids = 1;
-    record->transaction = &ref;
-    assert_non_null(records_repair_sent(w, 2, record));
+    assert_non_null(records_repair_sent(w, 2, records_finish_stated(w, w->bob, &ref)));
     fixture_carry_all(&w->s);
     records_assert_all_is_there(w, 0);
     assert_int_equal(records_wealth_of(w, 1).gold, 30);
@@ -290,7 +271,7 @@ static void conflict(struct record_world *w)
 
 static repair_response *repair_decided(struct record_world *w, int decision)
 {
-    record_message *record = finish_stated(w, w->bob);
+    record_message *record = records_finish_stated(w, w->bob, NULL);
 
     record->decision = (Holdfast__V1__RecordDecision)decision;
     return records_repair_sent(w, 2, record);
@@ -318,20 +299,6 @@ static void a_person_says_that_a_transaction_was_aborted_which_left_no_outcome(v
     records_assert_as_before(w);
 }
 
-static void prune(struct record_world *w)
-{
-    struct state *rows = applier_state(records_on(w, 0)->applier);
-    struct row_key key;
-    struct op_id id;
-    const char *why;
-
-    assert_int_equal(op_id_parse(SLICE_LITERAL(OP), &id, &why), ERR_OK);
-    row_key_operation(&key, entity_of_player(&w->s.arena, w->ann), &id);
-    state_begin(rows);
-    state_delete(rows, row_key_slice(&key));
-    state_commit(rows);
-}
-
 static void a_person_says_that_a_transaction_was_committed_whose_outcome_was_pruned(void **state)
 {
     struct record_world *w = *state;
@@ -342,8 +309,8 @@ static void a_person_says_that_a_transaction_was_committed_whose_outcome_was_pru
     records_spoil(w, true, 2);
     assert_null(repair_decided(w, RECORD_DECISION(ABORTED))); /* The outcome tells. */
     records_refused(w, 0, "record.decision");
-    prune(w);
-    record_message *record = finish_stated(w, w->bob);
+    records_prune(w, OP);
+    record_message *record = records_finish_stated(w, w->bob, NULL);
     record->decision = RECORD_DECISION(COMMITTED);
     record->currencies = records_amount_of(w, "gold", 30);
     record->n_currencies = 1;
@@ -372,8 +339,8 @@ static void no_person_decides_a_transaction_that_is_open(void **state)
     records_swap(w, OP);
     (void)records_deliver(w);
     records_spoil(w, true, 1);
-    prune(w);
-    record_message *record = finish_stated(w, w->bob);
+    records_prune(w, OP);
+    record_message *record = records_finish_stated(w, w->bob, NULL);
     record->decision = RECORD_DECISION(ABORTED);
     assert_null(records_repair_sent(w, 1, record));
     records_refused(w, 0, "record.op_id");
