@@ -99,11 +99,11 @@ void room_finishes(struct rsim *sim)
     repair(&e);
     fixture_carry_all(&e.w->s);
     PROMISE(sim, records_channel(e.w, 1, 0, e.w->bob)->held_by == NULL, "a player is held");
-    records_assert_all_is_there(e.w, 0);
-    if (!e.committed)
-        records_assert_as_before(e.w);
     const struct record_wealth bob = records_wealth_of(e.w, 1);
     PROMISE(sim, (bob.gold > 0) == e.committed && (bob.orbs > 0) == e.committed,
             "the goods are where they should not be");
+    records_assert_all_is_there(e.w, 0);
+    if (!e.committed)
+        records_assert_as_before(e.w);
     (void)records_teardown(&world);
 }
