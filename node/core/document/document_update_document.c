@@ -35,6 +35,19 @@ static err merge_patch(struct update *update, const json_t *patch)
     return update->edits->count > 0 ? ERR_OK : wrong(update, "merge", "a patch that names a leaf");
 }
 
+/* Steps are carried out one after the other: what an earlier one gave within the path goes, and so
+ * does a value of which this step makes an object. */
+static void undo_earlier(struct update *update, struct slice path, bool gives)
+{
+    for (uint32_t i = 0; i < update->edits->count; i++) {
+        struct merge_edit *edit = &update->edits->list[i];
+
+        if (merge_path_is_inside(edit->path, path) ||
+            (gives && merge_path_is_inside(path, edit->path)))
+            *edit = (struct merge_edit){ .path = edit->path, .remove = true };
+    }
+}
+
 /* What is there goes, and what the value has comes: an object by its leaves. */
 static err set_leaf(struct update *update, struct slice path, const json_t *value)
 {
@@ -55,6 +68,7 @@ static err merge_step(struct update *update, const Holdfast__V1__PatchStep *step
     if (path.size < 2 || json_pointer_check(path) != ERR_OK)
         return wrong(update, "patch", "JSON Pointers of at least one name");
     path = (struct slice){ path.data + 1, path.size - 1 };
+    undo_earlier(update, path, step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_SET);
     if (step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_SET)
         return set_leaf(update, path, value);
     if (step->kind != HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE)
