@@ -480,6 +480,32 @@ static void bad_input_is_refused_with_its_field(void **state)
         CODE(OPERATION_EXPIRED), "op_id");
 }
 
+static void a_step_has_the_operand_of_its_kind(void **state)
+{
+    static const struct {
+        const char *collection;
+        struct step step;
+    } cases[] = {
+        { "prefs", { KIND(INCREMENT), "/n", "\"1\"", NULL } },
+        { "prefs", { KIND(INCREMENT), "/n", "1.5", NULL } },
+        { "prefs", { KIND(INCREMENT), "/n", "", NULL } },
+        { "prefs", { KIND(MAX), "/n", "\"x\"", NULL } },
+        { "prefs", { KIND(SET), "/n", "", NULL } },
+        { "prefs", { KIND(APPEND), "/n", "", NULL } },
+        { "prefs", { KIND(REMOVE), "/n", "1", NULL } },
+        { "settings", { KIND(SET), "/n", "", NULL } },
+        { "settings", { KIND(REMOVE), "/n", "1", NULL } },
+        { "stats", { KIND(INCREMENT), "/n", "\"1\"", NULL } },
+        { "stats", { KIND(INCREMENT), "/n", "1.5", NULL } },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        refused(f, step(f, cases[i].collection, cases[i].step), CODE(INVALID_ARGUMENT), "patch");
+        shows(f, 0, cases[i].collection, NULL);
+    }
+}
+
 /* From a queue that was away for long, under any id: it counts nothing. */
 static void a_counter_is_deleted_under_an_old_id(void **state)
 {
@@ -705,6 +731,7 @@ int main(void)
         TEST(what_expired_is_not_shown),
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),
+        TEST(a_step_has_the_operand_of_its_kind),
         TEST(a_counter_is_deleted_under_an_old_id),
         TEST(deletes_of_a_counter_remember_so_many_increments),
         TEST(deleted_documents_leave_room_for_others),

@@ -20,10 +20,25 @@ static err wrong(struct update *update, const char *field, const char *limit)
     return refuse_invalid(update->context->arena, update->context->refusal, field, limit, "");
 }
 
-/* NULL: refused. A step without an operand has none. */
+/* NULL: refused. Of a removal it is null. */
 static json_t *operand(struct update *update, const Holdfast__V1__PatchStep *step)
 {
-    return step->json[0] != 0 ? document_parse(update->context, "patch", step->json) : json_null();
+    bool counts = step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT ||
+                  step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_MAX;
+
+    if (step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE) {
+        if (step->json[0] == 0)
+            return json_null();
+        (void)wrong(update, "patch", "nothing for a REMOVE");
+        return NULL;
+    }
+    json_t *value = document_parse(update->context, "patch", step->json);
+
+    if (value == NULL || !counts || json_is_integer(value))
+        return value;
+    json_decref(value);
+    (void)wrong(update, "patch", "an integer for INCREMENT and MAX");
+    return NULL;
 }
 
 /* ---- merge: leaves ---- */
@@ -110,8 +125,6 @@ static err counter_step(struct update *update, const Holdfast__V1__PatchStep *st
     if (path.size < 2 || path.data[0] != '/' || memchr(path.data + 1, '/', path.size - 1) != NULL ||
         memchr(path.data, '~', path.size) != NULL)
         return wrong(update, "patch", "paths of a slash and one name without / and ~");
-    if (!json_is_integer(value))
-        return wrong(update, "patch", "increments by integers");
     const struct merge_edit edit = { .path = { path.data + 1, path.size - 1 },
                                      .delta = json_integer_value(value) };
     if (value_add(update->edits, &edit) != ERR_OK)
