@@ -13,6 +13,7 @@
 #define ASKS_MAX         12u
 #define TICKETS_MAX      64u
 #define STEPS_MAX        4u
+#define LIMITS_TURNS     12u
 #define WAITS_REPORT_MS  2000u
 #define WAITS_UNHEARD_MS 6000u
 

@@ -100,6 +100,7 @@ static void get_majority(struct hall *h, uint32_t member, const get_request *req
                           &answer) == ERR_OK,
             "what a majority has is not told");
     check_answer(h, answer, shelf, paper, paper->known[member]);
+    h->pair.erased = false;
     h->sim->counts.collections_majority++;
 }
 
