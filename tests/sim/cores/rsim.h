@@ -64,7 +64,8 @@
     X(readers_moved) X(readers_refused) X(readers_full) X(spans_ignored) X(shards_followed) \
     X(bounds_kept) X(bounds_passed) X(roles_changed) X(roles_refused) X(roles_repeated) \
     X(collections_read) X(collections_siblings) X(collections_replaced) X(collections_repeated) X(collections_unseen) \
-    X(collections_majority) X(collections_listed) X(collections_refused) X(collections_swept) X(collections_at_limits)
+    X(collections_majority) X(collections_listed) X(collections_refused) X(collections_swept) X(collections_at_limits) \
+    X(collections_restored)
 /* clang-format on */
 
 struct rsim_counts {

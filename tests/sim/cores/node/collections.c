@@ -438,6 +438,11 @@ void room_collections(struct rsim *sim)
     for (uint32_t i = 0; i < TURNS; i++)
         turn(h);
     settle(h);
+    hall_restore(h);
+    settle(h);
+    for (uint32_t i = 0; i < TURNS / 4; i++)
+        turn(h);
+    settle(h);
     hall_limits(h);
     for (uint32_t i = 0; i < TICKETS_MAX; i++) {
         if (h->done[i].told.record != NULL)

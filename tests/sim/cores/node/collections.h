@@ -109,6 +109,9 @@ void hall_list(struct hall *h, uint32_t member, struct shelf *shelf);
 void hall_check_told(struct hall *h, const struct paper *paper, uint64_t known,
                      const Holdfast__V1__Document *document);
 
+/* collections_backup.c: what stands comes into a new cluster; then all goes on there. */
+void hall_restore(struct hall *h);
+
 /* collections_limits.c: what is refused, each at its limit and beside it. */
 void hall_limits(struct hall *h);
 
