@@ -494,6 +494,9 @@ static void send(struct hall *h, uint32_t member, struct ask *ask)
     struct paper *paper = ask->paper;
     struct faults faults;
 
+    if (paper->policy == MERGE_POLICY_VECTOR &&
+        paper_lags(paper, member, ask->context.seen | ask->context.own))
+        hall_exchange(h);
     h->pair.now_ms += rsim_between(h->sim, 1, 20);
     ask->plan.at_ms = h->pair.now_ms;
     ask->plan.has_context = ask->context.text != NULL;

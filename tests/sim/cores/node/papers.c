@@ -103,6 +103,16 @@ bool paper_knows(const struct paper *paper, uint64_t known, uint64_t op)
     return knows;
 }
 
+bool paper_lags(const struct paper *paper, uint32_t member, uint64_t seen)
+{
+    bool lags = false;
+
+    for (uint32_t i = 0; i < paper->part_count; i++)
+        lags |=
+            stands(&paper->parts[i], paper->known[member]) && (paper->parts[i].gone & seen) != 0;
+    return lags;
+}
+
 /* ---- writes ---- */
 
 static bool is_inside(uint32_t place, uint32_t above)

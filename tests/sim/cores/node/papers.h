@@ -92,6 +92,9 @@ uint64_t paper_bytes(const struct paper *paper, uint64_t known);
 uint64_t paper_standing(const struct paper *paper, uint64_t known, uint64_t op);
 /* The operation is known, whether or not what it wrote stands. */
 bool paper_knows(const struct paper *paper, uint64_t known, uint64_t op);
+/* The context has seen that something was taken away which still stands at that member. Until that
+ * has heard of it, a write to `vector` may leave it there. */
+bool paper_lags(const struct paper *paper, uint32_t member, uint64_t seen);
 /* What the plan would leave at a member. */
 struct paper_left {
     uint32_t count;
