@@ -66,7 +66,8 @@
     X(collections_read) X(collections_siblings) X(collections_replaced) X(collections_repeated) X(collections_unseen) \
     X(collections_majority) X(collections_listed) X(collections_refused) X(collections_swept) X(collections_at_limits) \
     X(collections_restored) X(connections_read) X(connections_listed) X(connections_refused) \
-    X(connections_full) X(connections_ended) X(connections_swept)
+    X(connections_full) X(connections_ended) X(connections_swept) X(users_written) X(users_read) \
+    X(users_unseen) X(users_refused)
 /* clang-format on */
 
 struct rsim_counts {
@@ -116,7 +117,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(ids) X(wardens) X(edges) X(tops) X(events) X(memory) X(logs)
 /* What a room meets under a seed depends on its place among all rooms: new ones come last. */
 #define RSIM_COORDINATOR_LATER(X) X(shelf) X(sums)
-#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds) X(roles) X(collections) X(connections)
+#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds) X(roles) X(collections) X(connections) X(users)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
