@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "holdfast/internal/v1/definition.pb-c.h"
+#include "idl/error_code.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/rounds.h"
@@ -67,6 +68,57 @@ void shelf_define(struct hall *h, struct shelf *shelf)
     bytes = arena_pack(&h->sim->arena, &version.base);
     PROMISE(h->sim, document_rules_take(&h->pair.rules, bytes) == ERR_OK,
             "an old definition is refused");
+}
+
+/* Definitions that this program cannot follow, and of other kinds, are left alone. */
+static void define_others(struct hall *h)
+{
+    Holdfast__Internal__V1__DefinitionVersion version =
+        HOLDFAST__INTERNAL__V1__DEFINITION_VERSION__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    Holdfast__V1__DocumentsBody documents = HOLDFAST__V1__DOCUMENTS_BODY__INIT;
+    Holdfast__V1__CurrencyBody currency = HOLDFAST__V1__CURRENCY_BODY__INIT;
+    uint32_t count = h->pair.rules.count;
+
+    version.version = 1;
+    version.number = ++h->numbers * 3;
+    version.name = text_lend("other");
+    version.body = &body;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_DOCUMENTS;
+    body.documents = &documents;
+    documents.policy = POLICY(MERGE);
+    switch (rsim_between(h->sim, 0, 6)) {
+    case 0:
+        body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_CURRENCY;
+        body.currency = &currency;
+        break;
+    case 1:
+        version.body = NULL;
+        break;
+    case 2:
+        version.number = 0;
+        break;
+    case 3:
+        documents.policy =
+            rsim_chance(h->sim, 50) ? POLICY(UNSPECIFIED) : (Holdfast__V1__DocumentPolicy)77;
+        break;
+    case 4:
+        documents.ttl_ms = rsim_chance(h->sim, 50) ? -1 : 31536000001;
+        break;
+    case 5:
+        version.name = text_lend("Other");
+        break;
+    default:
+        PROMISE(h->sim,
+                document_rules_take(&h->pair.rules, SLICE_LITERAL("\x0a\xff")) == ERR_CORRUPT,
+                "what is no definition is taken");
+        return;
+    }
+    PROMISE(h->sim,
+            document_rules_take(&h->pair.rules, arena_pack(&h->sim->arena, &version.base)) ==
+                    ERR_OK &&
+                h->pair.rules.count == count,
+            "a definition that cannot be followed is taken");
 }
 
 static void shelf_vary(struct hall *h, struct shelf *shelf)
@@ -199,9 +251,37 @@ err hall_call(struct hall *h, uint32_t member, uint32_t method, const ProtobufCM
     refusal_tell(h);
     PROMISE(h->sim, (e == ERR_OK) == (h->pair.refusal.code == 0), "%d with the code %d", (int)e,
             (int)h->pair.refusal.code);
+    PROMISE(h->sim, e == ERR_OK || e == ERR_INVALID || e == ERR_CONFLICT, "refused by %d", (int)e);
     merge_durable(h->pair.replicas[member], h->pair.replicas[member]->log_end);
     gather(h, member);
     return e;
+}
+
+/* What was expected of a field is said of it, and not of what was given. */
+static void check_limit(struct hall *h)
+{
+    static const struct {
+        const char *field, *limit;
+    } told[] = {
+        { "entity", "kind:id, 3 to 128 bytes" },
+        { "collection", "1 to 64 of [a-z0-9_]" },
+        { "key", "1 to 200 bytes" },
+        { "prefix", "at most 200 bytes" },
+        { "ttl_ms", "1000 to 31536000000" },
+        { "page_size", "1 to 100" },
+        { "durability", "at least the collection's" },
+        { "cursor", "next_cursor" },
+        { "context", "context" },
+    };
+    const Holdfast__V1__ErrorDetail *detail = &h->sim->detail;
+
+    PROMISE(h->sim, detail->limit[0] != 0, "nothing is said of what was expected of \"%s\"",
+            detail->field);
+    for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+        PROMISE(h->sim,
+                strcmp(detail->field, told[i].field) != 0 ||
+                    strstr(detail->limit, told[i].limit) != NULL,
+                "of \"%s\" it is said: %s", detail->field, detail->limit);
 }
 
 void hall_refused(struct hall *h, err e, Holdfast__V1__ErrorCode code, const char *field)
@@ -209,6 +289,8 @@ void hall_refused(struct hall *h, err e, Holdfast__V1__ErrorCode code, const cha
     PROMISE(h->sim, e != ERR_OK, "what is to be refused with the code %d (%s) is carried out",
             (int)code, field != NULL ? field : "");
     rsim_refused(h->sim, code, field);
+    if (code == CODE(INVALID_ARGUMENT))
+        check_limit(h);
     h->sim->counts.collections_refused++;
 }
 
@@ -317,6 +399,7 @@ void hall_draw_context(struct hall *h, const struct shelf *shelf, const struct p
 
 static void shelf_turn(struct hall *h, struct shelf *shelf)
 {
+    define_others(h);
     if (!shelf->deleted && rsim_chance(h->sim, 60)) {
         shelf_vary(h, shelf);
         return;

@@ -55,7 +55,7 @@ struct plaza {
     uint32_t part_count, write_count, hidden; /* PLAYERS: no player is hidden. */
     struct part parts[PARTS_MAX];
     uint64_t known[MEMBERS];
-    uint32_t few; /* Players who are set. */
+    uint32_t few, names; /* Players who are set, by so many names. */
 };
 
 static char *player_at(struct plaza *p, uint32_t player)
@@ -414,7 +414,7 @@ static void set_turn(struct plaza *p, uint32_t member)
     static const char *const statuses[][2] = { { "", "" },
                                                { " {\"b\":1, \"a\":2}", "{\"a\":2,\"b\":1}" } };
     uint32_t player = (uint32_t)rsim_between(p->sim, 0, p->few - 1);
-    uint32_t name = (uint32_t)rsim_between(p->sim, 0, NAMES - 1),
+    uint32_t name = (uint32_t)rsim_between(p->sim, 0, p->names - 1),
              dressed = (uint32_t)rsim_between(p->sim, 0, 1);
     uint32_t server =
         rsim_chance(p->sim, 70) ? (uint32_t)rsim_between(p->sim, 0, SERVERS - 1) : SERVERS;
@@ -472,7 +472,7 @@ static void clear_turn(struct plaza *p, uint32_t member)
 {
     Holdfast__V1__ClearPresenceRequest request = HOLDFAST__V1__CLEAR_PRESENCE_REQUEST__INIT;
     uint32_t player = (uint32_t)rsim_between(p->sim, 0, PLAYERS - 1);
-    uint32_t name = (uint32_t)rsim_between(p->sim, 0, NAMES - 1);
+    uint32_t name = (uint32_t)rsim_between(p->sim, 0, p->names - 1);
     bool all = rsim_chance(p->sim, 15);
 
     if (p->write_count == WRITES_MAX)
@@ -512,11 +512,13 @@ static void sweep_turn(struct plaza *p, uint32_t member)
     struct document_context context = pair_context(&p->pair, (int)member);
     struct merge_key *after = NULL, *key = NULL;
 
-    if (p->write_count + PLAYERS > WRITES_MAX)
+    if (p->write_count == WRITES_MAX)
         return;
     p->pair.now_ms++;
+    uint32_t write = write_new(p, member);
+
     for (uint32_t i = 0; i < PLAYERS; i++)
-        drop_dead(p, member, i, write_new(p, member));
+        drop_dead(p, member, i, write);
     while (presence_sweep(&context, after, &key) == ERR_OK) {
         if (after != NULL)
             merge_key_unref(after);
@@ -546,9 +548,9 @@ static void turn(struct plaza *p)
         exchange(p);
     else if (dice < 92)
         p->pair.now_ms += rsim_between(p->sim, 1, 1500);
-    else if (dice < 96)
+    else if (dice < 95)
         bad_turn(p, member);
-    else if (dice < 98)
+    else if (dice < 97)
         end_turn(p);
     else
         sweep_turn(p, member);
@@ -559,7 +561,8 @@ void room_connections(struct rsim *sim)
     struct plaza *p = arena_zalloc(&sim->arena, sizeof *p);
 
     p->sim = sim;
-    p->few = rsim_chance(sim, 60) ? 1 : PLAYERS; /* Many connections of one, or a few of many. */
+    p->few = rsim_chance(sim, 50) ? 1 : PLAYERS; /* Many connections of one, or a few of many. */
+    p->names = p->few == 1 ? NAMES : 2;
     pair_init(&p->pair);
     for (uint32_t i = 0; i < SERVERS; i++) {
         p->lives[i] = servers[i].begins;
