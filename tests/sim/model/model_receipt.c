@@ -228,7 +228,7 @@ static void ends_refused(struct change *own, struct op_model *op,
         if (record->decision != APPLIED || record->sealed)
             fail(own, receipt, "has no outcome though it was decided");
         model_check_reason(own, op, (int)detail->code);
-        model_attempt_ends(op);
+        model_attempt_ends(own, op);
         own->sim->counts.receipts_put_off++;
         return;
     }

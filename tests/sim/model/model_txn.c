@@ -559,7 +559,7 @@ static void op_ends(struct change *c, const struct txn_model *txn, const struct 
         (const void *)arena_unpack(arena, &holdfast__internal__v1__refusal__descriptor, told->body);
     CHECK(detail != NULL);
     if (!detail->final) {
-        model_attempt_ends(op);
+        model_attempt_ends(c, op);
         c->sim->counts.txns_conflicted++;
         return;
     }
