@@ -17,7 +17,6 @@
 #include "node/core/document/methods.h"
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/rounds.h"
-#include "node/core/mergeable/absorb.h"
 #include "node/core/mergeable/tally.h"
 #include "node/core/mergeable/write.h"
 #include "runtime/base/check.h"
@@ -714,81 +713,11 @@ static void a_list_walks_one_collection_by_prefix(void **state)
             "page_size");
 }
 
-static void a_shard_that_has_all_bytes_lets_no_document_grow(void **state)
-{
-    struct fixture *f = *state;
-
-    assert_int_equal(put(f, 0, &(struct put){ .collection = "prefs", .json = "\"1234\"" }), ERR_OK);
-    f->pair.bytes_full = true;
-    refused(f,
-            put(f, 0, &(struct put){ .collection = "prefs", .json = "\"12345\"", .op_id = OP "2" }),
-            CODE(CAPACITY_FULL), NULL);
-    assert_string_equal(f->pair.refusal.limit, "67108864");
-    assert_int_equal(
-        put(f, 0, &(struct put){ .collection = "prefs", .json = "\"4321\"", .op_id = OP "3" }),
-        ERR_OK);
-    shows(f, 0, "prefs", "\"4321\"");
-}
-
-/* Leaves of a MiB, as sides of a cut made them. */
-static void take_large(struct fixture *f, uint32_t leaves)
-{
-    static uint8_t value[MERGE_VALUE_BYTES_MAX];
-    struct merge_record record = { .policy = MERGE_POLICY_MERGE };
-    const struct document_rule *rule =
-        document_rules_find(&f->pair.rules, SLICE_LITERAL("settings"));
-    struct merge_key *key;
-    const uint8_t paths[] = "abcdefgh";
-
-    memset(value, 'x', sizeof value);
-    value[0] = value[sizeof value - 1] = '"';
-    assert_int_equal(merge_key_new(SLICE_LITERAL("player:7"),
-                                   document_row_name(&f->pair.arena, rule, SLICE_LITERAL("k")),
-                                   &key),
-                     ERR_OK);
-    for (uint32_t i = 0; i < leaves; i++)
-        merge_record_add(&record, merge_cell_new(&(struct merge_cell_form){
-                                      .path = { paths + i, 1 },
-                                      .value = { value, sizeof value },
-                                      .dot = { merge_actor_make(0, 999 + i), 1 },
-                                      .hlc = 1ull << 16 }));
-    assert_int_equal(merge_absorb_logged(f->pair.replicas[0],
-                                         &(struct merge_incoming){ .key = key, .record = &record }),
-                     ERR_OK);
-    merge_record_deinit(&record);
-    merge_key_unref(key);
-}
-
-static void a_document_that_no_answer_holds_is_left_out_of_a_list(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__ListDocumentsRequest list = HOLDFAST__V1__LIST_DOCUMENTS_REQUEST__INIT;
-
-    list.entity = text_lend("player:7");
-    list.collection = text_lend("settings");
-    for (uint32_t leaves = 3; leaves <= 4; leaves++) {
-        take_large(f, leaves);
-        assert_int_equal(pair_call(&f->pair, 0, METHOD_LIST_DOCUMENTS, &list.base), ERR_OK);
-        const Holdfast__V1__ListDocumentsResponse *page =
-            (void *)arena_unpack(&f->pair.arena, &holdfast__v1__list_documents_response__descriptor,
-                                 f->pair.begun.answer);
-        assert_int_equal(page->n_documents, 1);
-        assert_int_equal(page->documents[0]->omitted_bytes > 0, leaves == 4);
-        assert_int_equal(strlen(page->documents[0]->json) == 4, leaves == 4);
-    }
-    /* What replaces it needs not have read it. */
-    assert_int_equal(put(f, 0, &(struct put){ .collection = "settings", .json = "{\"a\":1}" }),
-                     ERR_OK);
-    shows(f, 0, "settings", "{\"a\":1}");
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_shard_that_has_all_bytes_lets_no_document_grow),
-        TEST(a_document_that_no_answer_holds_is_left_out_of_a_list),
         TEST(a_document_is_written_read_and_deleted),
         TEST(writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both),
         TEST(a_write_that_saw_no_sibling_replaces_its_own_alone),
