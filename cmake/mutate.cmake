@@ -32,7 +32,7 @@ endfunction()
 
 # mutate_test(NAME TEST): a unit test of a core judges mutants; ctest knows it by its label.
 function(mutate_test NAME TEST)
-    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/(node/core|node/rpc|router/core|coordinator/core)(/|$)")
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/(node/core|node/rpc|router/core|router/rpc|coordinator/core)(/|$)")
         add_dependencies(mutants ${NAME})
         set_tests_properties(${TEST} PROPERTIES LABELS mutants)
     endif()

@@ -153,15 +153,7 @@ static void a_person_says_what_became_of_mail_that_was_claimed(void **state)
 
 static repair_response *repair_finish(struct record_world *w, uint64_t seq, const char *player)
 {
-    record_message *record = records_stated(w, OP);
-    channel_response *held = records_channel(w, 1, 0, w->bob);
-    char *bob = text_lend(player);
-
-    record->kind = RECORD_KIND(FINISH);
-    record->player_ids = &bob;
-    record->n_player_ids = 1;
-    record->transaction = held->held_by;
-    return records_repair_sent(w, seq, record);
+    return records_repair_sent(w, seq, records_finish_stated(w, player, NULL));
 }
 
 static void finish_open(struct record_world *w)
@@ -200,13 +192,7 @@ static void a_lost_decision_that_was_carried_out_does_nothing_again(void **state
     Holdfast__V1__TransactionRef ref = *records_channel(w, 1, 0, w->bob)->held_by;
     (void)records_deliver(w);
     records_spoil(w, true, 2);
-    record_message *record = records_stated(w, OP);
-    char *bob = w->bob;
-    record->kind = RECORD_KIND(FINISH);
-    record->player_ids = &bob;
-    record->n_player_ids = 1;
-    record->transaction = &ref;
-    assert_non_null(records_repair_sent(w, 2, record));
+    assert_non_null(records_repair_sent(w, 2, records_finish_stated(w, w->bob, &ref)));
     fixture_carry_all(&w->s);
     records_assert_all_is_there(w, 0);
     assert_int_equal(records_wealth_of(w, 1).gold, 30);
@@ -224,6 +210,140 @@ static void a_transaction_that_was_aborted_is_told_so_again(void **state)
     assert_non_null(repair_finish(w, 2, w->bob));
     fixture_carry_all(&w->s);
     records_assert_as_before(w);
+}
+
+/* ---- ... and no outcome tells it ---- */
+
+/* Ann, bob and cy of shard 2, whom another transaction holds. */
+static void conflict(struct record_world *w)
+{
+    Holdfast__V1__ExecuteTransactionRequest request =
+        HOLDFAST__V1__EXECUTE_TRANSACTION_REQUEST__INIT;
+    Holdfast__V1__TransactionPlayer others[2], *other_list[2];
+    Holdfast__V1__TransactionGrant grants[2];
+    Holdfast__V1__TransactionMove move = HOLDFAST__V1__TRANSACTION_MOVE__INIT;
+    Holdfast__V1__TransactionChange changes[3], *change_list[3];
+    char cy[16], *players[] = { cy, w->bob };
+
+    fixture_name_on(2, "cy", cy);
+    for (uint32_t i = 0; i < 3; i++) {
+        holdfast__v1__transaction_change__init(&changes[i]);
+        change_list[i] = &changes[i];
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        holdfast__v1__transaction_player__init(&others[i]);
+        holdfast__v1__transaction_grant__init(&grants[i]);
+        others[i].player_id = grants[i].player_id = players[i];
+        others[i].authority = fixture_authority(records_on(w, 0), "unheld");
+        grants[i].currencies = records_amount_of(w, "gems", 1);
+        grants[i].n_currencies = 1;
+        changes[i].change_case = HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_GRANT;
+        changes[i].grant = &grants[i];
+        other_list[i] = &others[i];
+    }
+    move.from_player_id = w->ann;
+    move.to_player_id = w->bob;
+    move.currencies = records_amount_of(w, "gold", 30);
+    move.n_currencies = 1;
+    changes[2].change_case = HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_MOVE;
+    changes[2].move = &move;
+    request.player_id = w->ann;
+    request.authority = others[0].authority;
+    request.others = other_list;
+    request.changes = change_list;
+    request.op_id = (char *)AGAIN; /* Cy alone, of another home. */
+    request.n_others = request.n_changes = 1;
+    char dee[16];
+    fixture_name_on(3, "dee", dee);
+    request.player_id = dee;
+    assert_null(fixture_mutate(records_on(w, 3), METHOD_EXECUTE_TRANSACTION, &request.base));
+    (void)fixture_deliver(&w->s, 2, fixture_batch(&w->s, 3, 2));
+    request.player_id = w->ann;
+    request.op_id = (char *)OP;
+    request.n_others = 2;
+    request.n_changes = 3;
+    assert_null(fixture_mutate(records_on(w, 0), METHOD_EXECUTE_TRANSACTION, &request.base));
+    fixture_settle(&w->s, 0, 1, records_deliver(w));
+    fixture_carry(&w->s, 0, 2);
+    assert_int_equal(records_state_of(w, OP), OPERATION(UNKNOWN));
+    assert_string_equal(records_channel(w, 1, 0, w->bob)->held_op_id, OP);
+}
+
+static repair_response *repair_decided(struct record_world *w, int decision)
+{
+    record_message *record = records_finish_stated(w, w->bob, NULL);
+
+    record->decision = (Holdfast__V1__RecordDecision)decision;
+    return records_repair_sent(w, 2, record);
+}
+
+static void a_person_says_that_a_transaction_was_aborted_which_left_no_outcome(void **state)
+{
+    struct record_world *w = *state;
+    struct meta *meta = (struct meta *)(uintptr_t)applier_meta(records_on(w, 0)->applier);
+
+    conflict(w);
+    records_spoil(w, true, 2);
+    assert_null(repair_decided(w, RECORD_DECISION(UNSPECIFIED)));
+    records_refused(w, 0, "record.op_id");
+    assert_null(repair_decided(w, RECORD_DECISION(CANCELLED)));
+    records_refused(w, 0, "record.decision");
+    meta->apply_version = DECISION_STATED_APPLY_VERSION - 1;
+    assert_null(repair_decided(w, RECORD_DECISION(ABORTED)));
+    assert_int_equal(records_on(w, 0)->error->code, ERROR(UNIMPLEMENTED));
+    meta->apply_version = APPLY_VERSION;
+    seal(w, OP); /* A seal says nothing of what was before it. */
+    assert_non_null(repair_decided(w, RECORD_DECISION(ABORTED)));
+    fixture_carry_all(&w->s);
+    assert_null(records_channel(w, 1, 0, w->bob)->held_by);
+    records_assert_as_before(w);
+}
+
+static void a_person_says_that_a_transaction_was_committed_whose_outcome_was_pruned(void **state)
+{
+    struct record_world *w = *state;
+    Holdfast__V1__Item orb = HOLDFAST__V1__ITEM__INIT;
+    Holdfast__V1__Item *orbs[] = { &orb };
+
+    finish_open(w);
+    records_spoil(w, true, 2);
+    assert_null(repair_decided(w, RECORD_DECISION(ABORTED))); /* The outcome tells. */
+    records_refused(w, 0, "record.decision");
+    records_prune(w, OP);
+    record_message *record = records_finish_stated(w, w->bob, NULL);
+    record->decision = RECORD_DECISION(COMMITTED);
+    record->currencies = records_amount_of(w, "gold", 30);
+    record->n_currencies = 1;
+    assert_null(records_repair_sent(w, 2, record));
+    records_refused(w, 0, "record.currencies");
+    record->n_currencies = 0;
+    orb.uid = w->orb;
+    orb.kind = (char *)"orb";
+    record->items = orbs;
+    record->n_items = 1;
+    assert_null(records_repair_sent(w, 2, record));
+    records_refused(w, 0, "record.items[0].step");
+    orb.step = 2;
+    assert_non_null(records_repair_sent(w, 2, record));
+    fixture_carry_all(&w->s);
+    records_assert_all_is_there(w, 0);
+    assert_int_equal(records_wealth_of(w, 1).gold, 30);
+    assert_int_equal(records_wealth_of(w, 1).orbs, 1);
+}
+
+static void no_person_decides_a_transaction_that_is_open(void **state)
+{
+    struct record_world *w = *state;
+
+    records_pay(w, AGAIN);
+    records_swap(w, OP);
+    (void)records_deliver(w);
+    records_spoil(w, true, 1);
+    records_prune(w, OP);
+    record_message *record = records_finish_stated(w, w->bob, NULL);
+    record->decision = RECORD_DECISION(ABORTED);
+    assert_null(records_repair_sent(w, 1, record));
+    records_refused(w, 0, "record.op_id");
 }
 
 /* Nothing says who takes part; it is aborted, as every vote on such a transaction is. */
@@ -286,6 +406,9 @@ int main(void)
         TEST(a_lost_decision_is_told_again),
         TEST(a_lost_decision_that_was_carried_out_does_nothing_again),
         TEST(a_transaction_that_was_aborted_is_told_so_again),
+        TEST(a_person_says_that_a_transaction_was_aborted_which_left_no_outcome),
+        TEST(a_person_says_that_a_transaction_was_committed_whose_outcome_was_pruned),
+        TEST(no_person_decides_a_transaction_that_is_open),
         TEST(a_request_is_lost_with_its_transaction),
         TEST(a_request_that_was_voted_for_is_lost_with_its_transaction),
         TEST(a_decision_on_it_is_made_again),

@@ -179,7 +179,11 @@ static err record_check(struct check_context *context, const repair_request *req
     err e = request->record != NULL ? record_goods_check(context->arena, context->refusal,
                                                          &context->meta->policy, request->record)
                                     : ERR_OK;
-    return e == ERR_OK ? row_repair_check_version(context, RECORD_REPAIR_VERSION) : e;
+    bool decides = key->bytes[0] == TABLE_OUTBOX && request->record != NULL &&
+                   (int)request->record->decision != RECORD_DECISION(UNSPECIFIED);
+    return e == ERR_OK ? row_repair_check_version(context, decides ? DECISION_STATED_APPLY_VERSION
+                                                                   : RECORD_REPAIR_VERSION)
+                       : e;
 }
 
 static err admin_repair_row_check(struct check_context *context, ProtobufCMessage *message)

@@ -9,6 +9,7 @@
 static void answer_need(struct one_shard *one, const struct need *need)
 {
     struct reader keys = reader_from(buf_slice(&need->keys));
+    struct reader ranges = reader_from(buf_slice(&need->ranges));
 
     if (one->load != NULL && need->key_count + need->range_count > 0) {
         one->load(one->user, need);
@@ -20,6 +21,16 @@ static void answer_need(struct one_shard *one, const struct need *need)
                                                   .load_generation = need->load_generation,
                                                   .rows = &row,
                                                   .row_count = 1 });
+    }
+    while (reader_left(&ranges) > 0) {
+        struct state_range range;
+        range.prefix = read_bytes(&ranges, STATE_KEY_BYTES_MAX);
+        range.after = read_bytes(&ranges, STATE_KEY_BYTES_MAX);
+        range.limit = read_u32(&ranges);
+        one_shard_step(one, (struct shard_event){ .type = SHARD_ROWS,
+                                                  .load_generation = need->load_generation,
+                                                  .range = &range,
+                                                  .complete = true });
     }
 }
 

@@ -289,6 +289,33 @@ record_message *records_stated(struct record_world *w, const char *op_id)
     return record;
 }
 
+record_message *records_finish_stated(struct record_world *w, const char *player,
+                                      Holdfast__V1__TransactionRef *ref)
+{
+    record_message *record = records_stated(w, OP);
+
+    record->kind = RECORD_KIND(FINISH);
+    record->n_player_ids = 1;
+    record->player_ids = arena_alloc(&w->s.arena, sizeof *record->player_ids);
+    record->player_ids[0] = text_lend(player);
+    record->transaction = ref != NULL ? ref : records_channel(w, 1, 0, w->bob)->held_by;
+    return record;
+}
+
+void records_prune(struct record_world *w, const char *op_id)
+{
+    struct state *rows = applier_state(records_on(w, 0)->applier);
+    struct row_key key;
+    struct op_id id;
+    const char *why;
+
+    CHECK(op_id_parse(slice_from_text(op_id), &id, &why) == ERR_OK);
+    row_key_operation(&key, entity_of_player(&w->s.arena, w->ann), &id);
+    state_begin(rows);
+    state_delete(rows, row_key_slice(&key));
+    state_commit(rows);
+}
+
 /* NULL: refused. */
 repair_response *records_repair(struct record_world *w, bool sent, uint64_t seq,
                                 repair_request *request)

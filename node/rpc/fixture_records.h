@@ -77,6 +77,11 @@ void records_spoil(struct record_world *w, bool sent, uint64_t seq);
 channel_response *records_channel(struct record_world *w, uint32_t shard, uint64_t seq,
                                   const char *held);
 record_message *records_stated(struct record_world *w, const char *op_id);
+/* The decision of ann's transaction OP, for that player of shard 1. `ref` NULL: what holds bob. */
+record_message *records_finish_stated(struct record_world *w, const char *player,
+                                      Holdfast__V1__TransactionRef *ref);
+/* Ann's operation has no outcome any more. */
+void records_prune(struct record_world *w, const char *op_id);
 repair_response *records_repair(struct record_world *w, bool sent, uint64_t seq,
                                 repair_request *request);
 repair_response *records_repair_sent(struct record_world *w, uint64_t seq, record_message *record);

@@ -13,6 +13,7 @@
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
+#include "holdfast/v1/profile.pb-c.h"
 #include "idl/method.h"
 #include "node/core/shard/shard_internal.h"
 #include "node/rpc/fixture_one_shard.h"
@@ -281,14 +282,19 @@ static const settled_response *read_told(struct fixture *f, uint64_t number)
     return f->read;
 }
 
-static void assert_refused(struct fixture *f, uint64_t number)
+static void assert_error(struct fixture *f, uint64_t number, Holdfast__V1__ErrorCode code)
 {
     assert_int_equal(f->last_call, number);
     assert_int_equal(f->last_status, REPLY_REFUSED);
     forget(f);
     f->error = holdfast__internal__v1__refusal__unpack(NULL, f->last_body.size, f->last_body.data);
     assert_non_null(f->error);
-    assert_int_equal(f->error->code, ERROR(TXN_CONFLICT));
+    assert_int_equal(f->error->code, code);
+}
+
+static void assert_refused(struct fixture *f, uint64_t number)
+{
+    assert_error(f, number, ERROR(TXN_CONFLICT));
     assert_true(f->error->retry_after_ms > 0);
 }
 
@@ -441,6 +447,41 @@ static void so_many_writes_wait_and_the_next_does_not(void **state)
     assert_int_equal(stats(f).writes_waiting, WRITES_MAX);
 }
 
+#define SECTIONS      5u
+#define SECTION_BYTES 220000u
+
+/* The next try would meet the same. */
+static void a_write_that_no_entry_takes_is_refused_and_does_not_wait(void **state)
+{
+    static const char *const names[SECTIONS] = { "a", "b", "c", "d", "e" };
+    struct fixture *f = *state;
+    Holdfast__V1__UpdateProfileRequest request = HOLDFAST__V1__UPDATE_PROFILE_REQUEST__INIT;
+    Holdfast__V1__SectionEdit edits[SECTIONS], *list[SECTIONS];
+    char *text = mem_alloc(SECTION_BYTES + 1);
+
+    memset(text, ' ', SECTION_BYTES);
+    text[0] = '"';
+    text[SECTION_BYTES - 1] = '"';
+    text[SECTION_BYTES] = 0;
+    for (uint32_t i = 0; i < SECTIONS; i++) {
+        holdfast__v1__section_edit__init(&edits[i]);
+        edits[i].name = text_lend(names[i]);
+        edits[i].edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
+        edits[i].replace = text;
+        list[i] = &edits[i];
+    }
+    request.player_id = (char *)"42";
+    request.op_id = (char *)"claim:large";
+    request.authority = (char *)"unheld";
+    request.edits = list;
+    request.n_edits = SECTIONS;
+    (void)read_begin(f, false, true);
+    call(f, METHOD_UPDATE_PROFILE, &request.base);
+    free(text);
+    assert_error(f, f->one.calls, ERROR(INVALID_ARGUMENT));
+    assert_int_equal(stats(f).writes_waiting, 0);
+}
+
 static void a_transaction_waits_in_its_outbox_unless_the_read_waits_for_it(void **state)
 {
     struct fixture *f = *state;
@@ -524,6 +565,7 @@ int main(void)
         TEST(writes_wait_until_the_read_is_done),
         TEST(a_read_that_never_lets_go_is_not_waited_for_for_long),
         TEST(so_many_writes_wait_and_the_next_does_not),
+        TEST(a_write_that_no_entry_takes_is_refused_and_does_not_wait),
         TEST(a_transaction_waits_in_its_outbox_unless_the_read_waits_for_it),
         TEST(what_is_left_out_of_a_batch_keeps_its_place),
     };

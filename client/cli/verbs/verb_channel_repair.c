@@ -60,7 +60,7 @@ static const struct command_option option_give_up = {
 static const struct command_option option_decision = {
     .flag = "decision",
     .value = "WORD",
-    .meaning = "applied or cancelled, where no row of SHARD tells",
+    .meaning = "applied or cancelled; of --kind finish committed or aborted; where no row tells",
 };
 static const struct command_option option_mail = {
     .flag = "mail",
@@ -147,6 +147,8 @@ static const char *const kind_names[][2] = {
 static const char *const decision_names[][2] = {
     { "applied", "RECORD_DECISION_APPLIED" },
     { "cancelled", "RECORD_DECISION_CANCELLED" },
+    { "committed", "RECORD_DECISION_COMMITTED" },
+    { "aborted", "RECORD_DECISION_ABORTED" },
     { NULL, NULL },
 };
 
@@ -199,6 +201,22 @@ static bool add_stated(const struct arguments *arguments, json_t *record)
            add_enum(arguments, &option_decision, decision_names, record);
 }
 
+/* What a person says of how a transaction was decided must be meant of the one that holds the
+ * player. */
+static int add_held_operation(const char *held, const json_t *told, json_t *record)
+{
+    const char *held_by = answer_text(told, "heldOpId");
+    const char *stated = answer_text(record, "opId");
+
+    if (stated[0] != 0 && held_by[0] != 0 && strcmp(stated, held_by) != 0) {
+        fprintf(stderr, "operation %s holds player %s, and not %s\n", held_by, held, stated);
+        return 1;
+    }
+    if (stated[0] == 0)
+        json_object_set(record, "opId", json_object_get(told, "heldOpId"));
+    return 0;
+}
+
 /* Which transaction holds the first of the players at the other shard, as that one tells. */
 static int add_transaction(const struct arguments *arguments, const struct channel_question *of,
                            json_t *record)
@@ -216,8 +234,7 @@ static int add_transaction(const struct arguments *arguments, const struct chann
         code = 1;
     } else if (told != NULL) {
         json_object_set(record, "transaction", by);
-        if (answer_text(record, "opId")[0] == 0)
-            json_object_set(record, "opId", json_object_get(told, "heldOpId"));
+        code = add_held_operation(held, told, record);
     }
     json_decref(told);
     return code;

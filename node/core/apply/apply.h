@@ -33,7 +33,8 @@
  * are told below it; a restore brings the backup's floor; a shard keeps ranges of expired servers;
  * players have a share of its room for outcomes; the erasure of a quarantined player waits;
  * repairs count a bounded number of rows, and a trial of one changes nothing; a
- * purge leaves the count of outcomes; a shard with consumers or metadata is in use.
+ * purge leaves the count of outcomes; a shard with consumers or metadata is in use; a person may
+ * state how a transaction was decided.
  */
 #define APPLY_VERSION 10u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms

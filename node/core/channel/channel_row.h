@@ -29,6 +29,8 @@
 _Static_assert(SETTLE_ITEMS_MAX <= SETTLE_PLACES_BELOW &&
                    SETTLE_PLACES_BELOW + SETTLE_ITEMS_MAX * SETTLE_PLACES_OF_RECORD <= 65536u,
                "every record that an entry settles has its own places for UIDs");
+/* Of one decision, packed: a vote is the largest. */
+#define SETTLE_RESULT_BYTES_MAX (256u * 1024u)
 _Static_assert(2 * CHANNEL_BATCH_MAX <= SETTLE_ITEMS_MAX, "one delivery's decisions fit one entry");
 /* Records of an inbox dropped by one entry. */
 #define CHANNEL_DROP_MAX 4096u

@@ -312,9 +312,15 @@ static err settle_item(struct apply_context *context, uint32_t place,
     return ERR_OK;
 }
 
-/* One that meets a row which cannot be read has no effect: its record stays open, and the others
- * are settled. ERR_NEED: nor has it then, since the next item may be another vote on the same
- * transaction. */
+static void note_left(struct channel_effect *effect)
+{
+    if (effect->left_count == 0 || effect->left[effect->left_count - 1] != effect->destination)
+        effect->left[effect->left_count++] = effect->destination;
+}
+
+/* One that meets a row which cannot be read has no effect: its record stays open, to be asked for
+ * again, and the others are settled. ERR_NEED: nor has it then, since the next item may be another
+ * vote on the same transaction. */
 static err settle_or_leave(struct apply_context *context, uint32_t place,
                            Holdfast__Internal__V1__ChannelOutRow *stands,
                            const Holdfast__Internal__V1__SettleItem *item)
@@ -335,7 +341,10 @@ static err settle_or_leave(struct apply_context *context, uint32_t place,
     context->meta->operation_count = operations;
     context->meta->key_count = keys;
     stands->watermark = watermark;
-    return e == ERR_NEED ? e : ERR_OK;
+    if (e == ERR_NEED)
+        return e;
+    note_left(context->channel);
+    return ERR_OK;
 }
 
 /* One channel's decisions; *place numbers the items of the whole entry. */
@@ -388,6 +397,8 @@ err channel_settle(struct apply_context *context,
     audit_cut(context->meta, cut);
     effect->touched = true;
     effect->settled_count = 0;
+    effect->left_count = 0;
+    effect->left = arena_alloc(context->arena, sizeof *effect->left * (request->n_more + 1));
     effect->settled = arena_alloc(context->arena, sizeof *effect->settled * (items + 1));
     err result = settle_one(context, &place, request);
     for (size_t i = 0; i < request->n_more; i++) {

@@ -18,9 +18,12 @@
 #include "node/core/mergeable/disk.h"
 #include "node/core/mergeable/rounds.h"
 #include "node/core/mergeable/tally.h"
+#include "node/core/mergeable/write.h"
 #include "runtime/base/check.h"
 
-#define OP "018bcfe5-6800-7000-8000-00000000000"
+#define OP         "018bcfe5-6800-7000-8000-00000000000"
+#define STEPS_MAX  65u
+#define KIND(name) HOLDFAST__V1__PATCH_KIND__PATCH_KIND_##name
 
 struct fixture {
     struct pair pair;
@@ -143,20 +146,24 @@ struct step {
     const char *path, *json, *op_id;
 };
 
-static err step_at(struct fixture *f, int member, const char *collection, struct step said)
+static err steps_at(struct fixture *f, int member, const char *collection, const struct step *said,
+                    size_t count)
 {
     Holdfast__V1__UpdateDocumentRequest request = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__INIT;
     Holdfast__V1__PatchList list = HOLDFAST__V1__PATCH_LIST__INIT;
-    Holdfast__V1__PatchStep one = HOLDFAST__V1__PATCH_STEP__INIT;
-    Holdfast__V1__PatchStep *steps[] = { &one };
+    Holdfast__V1__PatchStep all[STEPS_MAX], *steps[STEPS_MAX];
 
-    one.kind = said.kind;
-    one.path = text_lend(said.path);
-    one.json = text_lend(said.json);
-    list.n_steps = 1;
+    for (size_t i = 0; i < count; i++) {
+        holdfast__v1__patch_step__init(&all[i]);
+        all[i].kind = said[i].kind;
+        all[i].path = text_lend(said[i].path);
+        all[i].json = text_lend(said[i].json);
+        steps[i] = &all[i];
+    }
+    list.n_steps = count;
     list.steps = steps;
     request.entity = text_lend("player:7");
-    request.op_id = text_lend(said.op_id != NULL ? said.op_id : OP "3");
+    request.op_id = text_lend(said->op_id != NULL ? said->op_id : OP "3");
     request.collection = text_lend(collection);
     request.key = text_lend("k");
     request.edit_case = HOLDFAST__V1__UPDATE_DOCUMENT_REQUEST__EDIT_PATCH;
@@ -164,9 +171,25 @@ static err step_at(struct fixture *f, int member, const char *collection, struct
     return pair_call(&f->pair, member, METHOD_UPDATE_DOCUMENT, &request.base);
 }
 
+static err step_at(struct fixture *f, int member, const char *collection, struct step said)
+{
+    return steps_at(f, member, collection, &said, 1);
+}
+
 static err step(struct fixture *f, const char *collection, struct step said)
 {
     return step_at(f, 0, collection, said);
+}
+
+static err delete (struct fixture *f, const char *collection, const char *op_id)
+{
+    Holdfast__V1__DeleteDocumentRequest gone = HOLDFAST__V1__DELETE_DOCUMENT_REQUEST__INIT;
+
+    gone.entity = text_lend("player:7");
+    gone.op_id = text_lend(op_id);
+    gone.collection = text_lend(collection);
+    gone.key = text_lend("k");
+    return pair_call(&f->pair, 0, METHOD_DELETE_DOCUMENT, &gone.base);
 }
 
 static void refused(struct fixture *f, err e, Holdfast__V1__ErrorCode code, const char *field)
@@ -251,11 +274,37 @@ static void leaves_of_both_sides_stand(void **state)
     fixture_exchange(f->pair.replicas, f->pair.now_ms);
     shows(f, 0, "settings", "{\"a\":{\"x\":7},\"b/c\":true,\"z\":0}");
     shows(f, 1, "settings", "{\"a\":{\"x\":7},\"b/c\":true,\"z\":0}");
-    assert_int_equal(
-        step(f, "settings",
-             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_SET, "/a", "{\"n\":{}}", NULL }),
-        ERR_OK);
+    assert_int_equal(step(f, "settings", (struct step){ KIND(SET), "/a", "{\"n\":{}}", NULL }),
+                     ERR_OK);
     shows(f, 0, "settings", "{\"a\":{\"n\":{}},\"b/c\":true,\"z\":0}");
+}
+
+static void steps_of_leaves_are_carried_out_one_after_the_other(void **state)
+{
+    static const struct {
+        struct step steps[2];
+        const char *left; /* NULL: nothing. */
+    } cases[] = {
+        { { { KIND(SET), "/o/x", "1", NULL }, { KIND(REMOVE), "/o", "", NULL } }, NULL },
+        { { { KIND(SET), "/o/x", "1", NULL }, { KIND(SET), "/o", "2", NULL } }, "{\"o\":2}" },
+        { { { KIND(SET), "/o", "2", NULL }, { KIND(SET), "/o/x", "1", NULL } },
+          "{\"o\":{\"x\":1}}" },
+        { { { KIND(REMOVE), "/o", "", NULL }, { KIND(SET), "/o/x", "1", NULL } },
+          "{\"o\":{\"x\":1}}" },
+        { { { KIND(SET), "/o/y", "1", NULL }, { KIND(SET), "/o", "{\"x\":3}", NULL } },
+          "{\"o\":{\"x\":3}}" },
+        { { { KIND(SET), "/o", "2", NULL }, { KIND(REMOVE), "/o/x", "", NULL } }, "{\"o\":2}" },
+        { { { KIND(SET), "/o/x", "1", NULL }, { KIND(SET), "/o-", "2", NULL } },
+          "{\"o\":{\"x\":1,\"y\":3},\"o-\":2}" },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_int_equal(put(f, 0, &(struct put){ "settings", "{\"o\":{\"y\":3}}", NULL, 0, NULL }),
+                         ERR_OK);
+        assert_int_equal(steps_at(f, 0, "settings", cases[i].steps, 2), ERR_OK);
+        shows(f, 0, "settings", cases[i].left);
+    }
 }
 
 static void sets_and_counters_are_changed_by_steps(void **state)
@@ -263,17 +312,10 @@ static void sets_and_counters_are_changed_by_steps(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(put(f, 0, &(struct put){ "tags", "[\"b\",\"a\"]", NULL, 0, NULL }), ERR_OK);
-    assert_int_equal(
-        step(f, "tags",
-             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_DISCARD, "", "\"b\"", NULL }),
-        ERR_OK);
-    assert_int_equal(
-        step(f, "tags",
-             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_ADD, "", "\"c\"", OP "5" }),
-        ERR_OK);
+    assert_int_equal(step(f, "tags", (struct step){ KIND(DISCARD), "", "\"b\"", NULL }), ERR_OK);
+    assert_int_equal(step(f, "tags", (struct step){ KIND(ADD), "", "\"c\"", OP "5" }), ERR_OK);
     shows(f, 0, "tags", "[\"a\",\"c\"]");
-    const struct step kill = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/kills", "3",
-                               OP "6" };
+    const struct step kill = { KIND(INCREMENT), "/kills", "3", OP "6" };
     assert_int_equal(step(f, "stats", kill), ERR_OK);
     assert_int_equal(step(f, "stats", kill), ERR_OK); /* A retry. */
     shows(f, 0, "stats", "{\"kills\":3}");
@@ -284,19 +326,16 @@ static void a_last_write_is_edited_as_a_whole(void **state)
     struct fixture *f = *state;
 
     assert_int_equal(merge(f, "prefs", "{\"a\":1,\"b\":{\"c\":2}}"), ERR_OK);
-    assert_int_equal(
-        step(f, "prefs",
-             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/b/c", "40", NULL }),
-        ERR_OK);
+    assert_int_equal(step(f, "prefs", (struct step){ KIND(INCREMENT), "/b/c", "40", NULL }),
+                     ERR_OK);
     shows(f, 0, "prefs", "{\"a\":1,\"b\":{\"c\":42}}");
 }
 
 /* The first member took it, and its answer came too late: the router asked the other one. */
 static void a_step_that_is_sent_again_is_done_once(void **state)
 {
-    const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
-                                    NULL };
-    const struct step removal = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE, "/n", "", OP "5" };
+    const struct step increment = { KIND(INCREMENT), "/n", "1", NULL };
+    const struct step removal = { KIND(REMOVE), "/n", "", OP "5" };
     const struct step steps[] = { increment, removal };
     const char *const shown[] = { "{\"a\":1,\"n\":6}", "{\"a\":1}" };
     struct fixture *f = *state;
@@ -336,6 +375,29 @@ static void a_sibling_that_is_sent_again_is_not_refused(void **state)
     assert_int_equal(put(f, 0, &(struct put){ "rooms", json, NULL, 0, op_id }), ERR_OK);
     assert_non_null(get(f, 0, "rooms", ""));
     assert_int_equal(f->got->document->n_siblings, MERGE_SIBLINGS_MAX);
+}
+
+/* The first member was cut off after it took the write, so it was sent to the other one. */
+static void the_latest_attempt_says_when_a_sibling_ends(void **state)
+{
+    struct fixture *f = *state;
+    struct put sibling = { "rooms", "1", NULL, 20000, NULL };
+    struct merge_written written;
+    struct merge_key *key = NULL;
+
+    for (int first = 0; first < 2; first++) {
+        assert_int_equal(put(f, first, &sibling), ERR_OK);
+        f->pair.now_ms += 15000;
+        assert_int_equal(put(f, 1 - first, &sibling), ERR_OK);
+        fixture_exchange(f->pair.replicas, f->pair.now_ms);
+        f->pair.now_ms += 10000;
+        assert_int_equal(merge_sweep(f->pair.replicas[0], f->pair.now_ms, NULL, &key, &written),
+                         ERR_NOT_FOUND);
+        shows(f, 0, "rooms", "1");
+        shows(f, 1, "rooms", "1");
+        assert_int_equal(delete (f, "rooms", OP "9"), ERR_OK);
+        fixture_exchange(f->pair.replicas, f->pair.now_ms);
+    }
 }
 
 static void what_expired_is_not_shown(void **state)
@@ -407,31 +469,41 @@ static void bad_input_is_refused_with_its_field(void **state)
             "json");
     refused(f, merge(f, "rooms", "{}"), CODE(INVALID_ARGUMENT), "merge");
     refused(f, merge(f, "settings", "{}"), CODE(INVALID_ARGUMENT), "merge");
-    refused(f,
-            step(f, "tags",
-                 (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "", "1", NULL }),
+    refused(f, step(f, "tags", (struct step){ KIND(INCREMENT), "", "1", NULL }),
             CODE(INVALID_ARGUMENT), "patch");
+    refused(f, step(f, "stats", (struct step){ KIND(INCREMENT), "/a", "1", "key:x" }),
+            CODE(INVALID_ARGUMENT), "op_id");
     refused(
         f,
         step(f, "stats",
-             (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/a", "1", "key:x" }),
-        CODE(INVALID_ARGUMENT), "op_id");
-    refused(f,
-            step(f, "stats",
-                 (struct step){ HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/a", "1",
-                                "018bcfd0-0000-7000-8000-000000000001" }),
-            CODE(OPERATION_EXPIRED), "op_id");
+             (struct step){ KIND(INCREMENT), "/a", "1", "018bcfd0-0000-7000-8000-000000000001" }),
+        CODE(OPERATION_EXPIRED), "op_id");
 }
 
-static err delete (struct fixture *f, const char *collection, const char *op_id)
+static void a_step_has_the_operand_of_its_kind(void **state)
 {
-    Holdfast__V1__DeleteDocumentRequest gone = HOLDFAST__V1__DELETE_DOCUMENT_REQUEST__INIT;
+    static const struct {
+        const char *collection;
+        struct step step;
+    } cases[] = {
+        { "prefs", { KIND(INCREMENT), "/n", "\"1\"", NULL } },
+        { "prefs", { KIND(INCREMENT), "/n", "1.5", NULL } },
+        { "prefs", { KIND(INCREMENT), "/n", "", NULL } },
+        { "prefs", { KIND(MAX), "/n", "\"x\"", NULL } },
+        { "prefs", { KIND(SET), "/n", "", NULL } },
+        { "prefs", { KIND(APPEND), "/n", "", NULL } },
+        { "prefs", { KIND(REMOVE), "/n", "1", NULL } },
+        { "settings", { KIND(SET), "/n", "", NULL } },
+        { "settings", { KIND(REMOVE), "/n", "1", NULL } },
+        { "stats", { KIND(INCREMENT), "/n", "\"1\"", NULL } },
+        { "stats", { KIND(INCREMENT), "/n", "1.5", NULL } },
+    };
+    struct fixture *f = *state;
 
-    gone.entity = text_lend("player:7");
-    gone.op_id = text_lend(op_id);
-    gone.collection = text_lend(collection);
-    gone.key = text_lend("k");
-    return pair_call(&f->pair, 0, METHOD_DELETE_DOCUMENT, &gone.base);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        refused(f, step(f, cases[i].collection, cases[i].step), CODE(INVALID_ARGUMENT), "patch");
+        shows(f, 0, cases[i].collection, NULL);
+    }
 }
 
 /* From a queue that was away for long, under any id: it counts nothing. */
@@ -441,8 +513,7 @@ static void a_counter_is_deleted_under_an_old_id(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
-        const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
-                                        NULL };
+        const struct step increment = { KIND(INCREMENT), "/n", "1", NULL };
 
         assert_int_equal(step(f, "stats", increment), ERR_OK);
         assert_int_equal(delete (f, "stats", ids[i]), ERR_OK);
@@ -457,8 +528,7 @@ static void deletes_of_a_counter_remember_so_many_increments(void **state)
     char op_id[40];
 
     for (unsigned i = 0; i <= MERGE_SPENT_MAX; i++) {
-        const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
-                                        op_id };
+        const struct step increment = { KIND(INCREMENT), "/n", "1", op_id };
 
         snprintf(op_id, sizeof op_id, "018bcfe5-6800-7000-8000-%012u", i);
         assert_int_equal(step(f, "stats", increment), ERR_OK);
@@ -496,8 +566,7 @@ static void deleted_documents_leave_room_for_others(void **state)
 
 static void the_documents_of_a_deleted_collection_go(void **state)
 {
-    const struct step increment = { HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT, "/n", "1",
-                                    NULL };
+    const struct step increment = { KIND(INCREMENT), "/n", "1", NULL };
     struct fixture *f = *state;
     struct document_context context = { .arena = &f->pair.arena,
                                         .rules = &f->pair.rules,
@@ -653,13 +722,16 @@ int main(void)
         TEST(writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both),
         TEST(a_write_that_saw_no_sibling_replaces_its_own_alone),
         TEST(leaves_of_both_sides_stand),
+        TEST(steps_of_leaves_are_carried_out_one_after_the_other),
         TEST(sets_and_counters_are_changed_by_steps),
         TEST(a_last_write_is_edited_as_a_whole),
         TEST(a_step_that_is_sent_again_is_done_once),
         TEST(a_sibling_that_is_sent_again_is_not_refused),
+        TEST(the_latest_attempt_says_when_a_sibling_ends),
         TEST(what_expired_is_not_shown),
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),
+        TEST(a_step_has_the_operand_of_its_kind),
         TEST(a_counter_is_deleted_under_an_old_id),
         TEST(deletes_of_a_counter_remember_so_many_increments),
         TEST(deleted_documents_leave_room_for_others),

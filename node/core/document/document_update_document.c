@@ -20,10 +20,25 @@ static err wrong(struct update *update, const char *field, const char *limit)
     return refuse_invalid(update->context->arena, update->context->refusal, field, limit, "");
 }
 
-/* NULL: refused. A step without an operand has none. */
+/* NULL: refused. Of a removal it is null. */
 static json_t *operand(struct update *update, const Holdfast__V1__PatchStep *step)
 {
-    return step->json[0] != 0 ? document_parse(update->context, "patch", step->json) : json_null();
+    bool counts = step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT ||
+                  step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_MAX;
+
+    if (step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE) {
+        if (step->json[0] == 0)
+            return json_null();
+        (void)wrong(update, "patch", "nothing for a REMOVE");
+        return NULL;
+    }
+    json_t *value = document_parse(update->context, "patch", step->json);
+
+    if (value == NULL || !counts || json_is_integer(value))
+        return value;
+    json_decref(value);
+    (void)wrong(update, "patch", "an integer for INCREMENT and MAX");
+    return NULL;
 }
 
 /* ---- merge: leaves ---- */
@@ -33,6 +48,19 @@ static err merge_patch(struct update *update, const json_t *patch)
     if (value_leaves(update->edits, (struct slice){ 0 }, patch, true) != ERR_OK)
         return wrong(update, "merge", update->edits->why);
     return update->edits->count > 0 ? ERR_OK : wrong(update, "merge", "a patch that names a leaf");
+}
+
+/* Steps are carried out one after the other: what an earlier one gave within the path goes, and so
+ * does a value of which this step makes an object. */
+static void undo_earlier(struct update *update, struct slice path, bool gives)
+{
+    for (uint32_t i = 0; i < update->edits->count; i++) {
+        struct merge_edit *edit = &update->edits->list[i];
+
+        if (merge_path_is_inside(edit->path, path) ||
+            (gives && merge_path_is_inside(path, edit->path)))
+            *edit = (struct merge_edit){ .path = edit->path, .remove = true };
+    }
 }
 
 /* What is there goes, and what the value has comes: an object by its leaves. */
@@ -55,6 +83,7 @@ static err merge_step(struct update *update, const Holdfast__V1__PatchStep *step
     if (path.size < 2 || json_pointer_check(path) != ERR_OK)
         return wrong(update, "patch", "JSON Pointers of at least one name");
     path = (struct slice){ path.data + 1, path.size - 1 };
+    undo_earlier(update, path, step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_SET);
     if (step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_SET)
         return set_leaf(update, path, value);
     if (step->kind != HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE)
@@ -96,8 +125,6 @@ static err counter_step(struct update *update, const Holdfast__V1__PatchStep *st
     if (path.size < 2 || path.data[0] != '/' || memchr(path.data + 1, '/', path.size - 1) != NULL ||
         memchr(path.data, '~', path.size) != NULL)
         return wrong(update, "patch", "paths of a slash and one name without / and ~");
-    if (!json_is_integer(value))
-        return wrong(update, "patch", "increments by integers");
     const struct merge_edit edit = { .path = { path.data + 1, path.size - 1 },
                                      .delta = json_integer_value(value) };
     if (value_add(update->edits, &edit) != ERR_OK)

@@ -129,6 +129,21 @@ static void add_life(struct online_player *player, const struct merge_cell *cell
     }
 }
 
+/* The cell that is shown of those at one path, of which two sides of a cut may have set one each;
+ * `*at` goes on to the last of them. */
+static const struct merge_cell *shown_at(const struct merge_record *record, uint32_t *at)
+{
+    const struct merge_cell *shown = record->cells[*at];
+
+    while (*at + 1 < record->count &&
+           slice_equal(merge_cell_path(record->cells[*at + 1]), merge_cell_path(shown))) {
+        ++*at;
+        if (merge_cell_order(record->cells[*at], shown) > 0)
+            shown = record->cells[*at];
+    }
+    return shown;
+}
+
 static struct online_player *player_new(struct merge_key *key, const struct merge_record *record)
 {
     struct online_player *player =
@@ -136,7 +151,7 @@ static struct online_player *player_new(struct merge_key *key, const struct merg
 
     player->key = merge_key_ref(key);
     for (uint32_t i = 0; i < record->count; i++)
-        add_life(player, record->cells[i]);
+        add_life(player, shown_at(record, &i));
     player->first = player->at;
     return player;
 }

@@ -220,6 +220,23 @@ static void who_has_no_living_connection_is_not_listed(void **state)
     assert_int_equal(counted(f, 0), 0);
 }
 
+/* Two sides of a cut set one connection: only the later one is shown, and so counts. */
+static void a_connection_that_is_not_shown_counts_no_player(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, 0, "ada", "game", true);
+    set(f, 1, "ada", "game", false);
+    fixture_exchange(f->pair.replicas, f->pair.now_ms);
+    assert_string_equal(listed(f, 0), "ada");
+    assert_int_equal(counted(f, 0), 1);
+    f->pair.now_ms += 61000;
+    for (int member = 0; member < 2; member++) {
+        assert_string_equal(listed(f, member), "");
+        assert_int_equal(counted(f, member), 0);
+    }
+}
+
 static void who_is_erased_is_not_listed_and_who_is_purged_is_gone(void **state)
 {
     struct fixture *f = *state;
@@ -364,6 +381,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(those_who_were_set_last_come_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_connection_that_is_not_shown_counts_no_player, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(who_has_no_living_connection_is_not_listed, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(who_is_erased_is_not_listed_and_who_is_purged_is_gone,

@@ -161,7 +161,6 @@ static err sweep_row(struct document_context *context, struct merge_key *key)
     struct merge_record record;
     err e = ERR_NOT_FOUND;
 
-    edits->arena = context->arena;
     merge_record_full(context->replica, key, &record);
     presence_parts_of(context, &record, &parts);
     for (uint32_t i = 0; i < parts.count; i++) {

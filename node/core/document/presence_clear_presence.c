@@ -12,7 +12,6 @@ static err clear(struct document_context *context, const struct document_place *
                                      .exact = true };
     err e = ERR_OK;
 
-    edits->arena = context->arena;
     if (!whole)
         e = presence_check_connection(context, request->connection);
     if (e == ERR_OK && !whole)

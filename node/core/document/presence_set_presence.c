@@ -10,7 +10,6 @@ static err set(struct document_context *context, const struct document_place *pl
                                               request->incarnation, request->ttl_ms };
     struct value_edits *edits = arena_zalloc(context->arena, sizeof *edits);
 
-    edits->arena = context->arena;
     err e = presence_set_edits(context, place, &setting, edits);
 
     if (e != ERR_OK)

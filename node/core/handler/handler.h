@@ -77,6 +77,8 @@ struct channel_effect {
     bool several;           /* ... in other channels too, more of them than `opened` has places. */
     uint32_t opened[CHANNEL_OPENED_MAX]; /* Destinations that records were opened to. */
     uint32_t opened_count;
+    uint32_t *left; /* Destinations with a decision that met a row which cannot be read here. */
+    uint32_t left_count;
     uint32_t intents_ended; /* Players whom no transaction holds any more. */
     uint32_t settled_count;
     struct settled *settled;

@@ -72,8 +72,7 @@ err merge_edits_check(enum merge_policy policy, const struct merge_edits *edits,
 
 /* ---- what a write replaces ---- */
 
-/* `path` is inside of `above`: "a/b" of "a". */
-static bool is_inside(struct slice path, struct slice above)
+bool merge_path_is_inside(struct slice path, struct slice above)
 {
     return path.size > above.size && path.data[above.size] == '/' &&
            memcmp(path.data, above.data, above.size) == 0;
@@ -105,7 +104,8 @@ static bool is_replaced(enum merge_policy policy, const struct merge_edits *edit
         if (policy != MERGE_POLICY_MERGE || edit->exact)
             continue;
         /* A value takes the place of an object, and an object that of a value. */
-        if (is_inside(path, edit->path) || (!edit->remove && is_inside(edit->path, path)))
+        if (merge_path_is_inside(path, edit->path) ||
+            (!edit->remove && merge_path_is_inside(edit->path, path)))
             return true;
     }
     return false;
@@ -265,6 +265,19 @@ void merge_edits_apply(struct merge_record *record, const struct merge_edits *ed
 
 /* ---- what a read shows ---- */
 
+/* Of VECTOR: another attempt of an operation, of which the latest is shown. */
+static bool repeats(struct merge_view *view, const struct merge_cell *cell)
+{
+    for (uint32_t i = 0; i < view->count && cell->op != 0; i++) {
+        if (view->cells[i]->op != cell->op)
+            continue;
+        if (merge_cell_order(cell, view->cells[i]) > 0)
+            view->cells[i] = cell;
+        return true;
+    }
+    return false;
+}
+
 /* For each path the cell that wins. Of VECTOR all, one for each operation. */
 static void choose(struct merge_view *view, const struct merge_record *record)
 {
@@ -274,10 +287,7 @@ static void choose(struct merge_view *view, const struct merge_record *record)
         bool same = last != NULL && slice_equal(merge_cell_path(*last), merge_cell_path(cell));
 
         if (record->policy == MERGE_POLICY_VECTOR) {
-            same = false;
-            for (uint32_t j = 0; j < view->count && cell->op != 0; j++)
-                same |= view->cells[j]->op == cell->op;
-            if (!same)
+            if (!repeats(view, cell))
                 view->cells[view->count++] = cell;
         } else if (!same) {
             view->cells[view->count++] = cell;

@@ -40,6 +40,8 @@ struct merge_refusal {
     uint64_t limit, value;
 };
 
+/* A path of MERGE is inside of another one: "a/b" of "a". */
+bool merge_path_is_inside(struct slice path, struct slice above);
 /* ERR_INVALID: not for this policy, or twice one path. ERR_TOO_LARGE: over a limit. */
 NODISCARD err merge_edits_check(enum merge_policy policy, const struct merge_edits *edits,
                                 struct merge_refusal *ret_refusal);

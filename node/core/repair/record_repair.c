@@ -130,6 +130,7 @@ struct step {
     struct record_look look;
     struct record_sender found;
     const channel_record_told *stated; /* Never NULL. */
+    bool by_person;                    /* Of FINISH: no row tells how it was decided. */
 };
 
 static err refuse_step(struct step *step, const char *field, const char *limit, const char *value)
@@ -333,7 +334,8 @@ static err make_returned(struct step *step)
 
 /* ---- records that go ---- */
 
-/* Its caller's next try is a first one; a receipt that was bound to it is found so. */
+/* Its caller's next try is a first one, or follows one that was refused; a receipt that was bound
+ * to it is found so. */
 static err drop_receipt(struct step *step)
 {
     struct apply_context context = *step->context;
@@ -345,14 +347,49 @@ static err drop_receipt(struct step *step)
     if (e != ERR_OK)
         return e;
     context.op = &op;
-    outcome_row_delete(&context, &op.id);
-    step->repair->dropped = true;
-    return ERR_OK;
+    e = outcome_row_withdraw(&context, &op.id);
+    step->repair->dropped = e == ERR_OK;
+    return e;
 }
 
 /* ---- how a transaction was decided ---- */
 
-/* ERR_NEED; ERR_INVALID: it is not decided, or no row tells how. */
+/* From the version on that knows of it; before, it meant nothing. */
+static int stated_decision(const struct step *step)
+{
+    return step->context->version >= DECISION_STATED_APPLY_VERSION
+               ? (int)step->stated->decision
+               : (int)RECORD_DECISION(UNSPECIFIED);
+}
+
+/* No row of the transaction stands, nor an outcome that is its own: a seal, or the repair of an
+ * outcome, says nothing of what was before. */
+static bool is_untold(enum state_found row, enum state_found open,
+                      const struct outcome_row *outcome)
+{
+    return open == STATE_ABSENT &&
+           (row == STATE_ABSENT ||
+            (outcome->method == 0 && outcome->state != OUTCOME_ROW_UNREADABLE));
+}
+
+/* ERR_INVALID: a person states something else than rows tell. */
+static err decision_take(struct step *step, bool untold, struct outcome_row *outcome)
+{
+    int decision = stated_decision(step);
+    bool committed = decision == RECORD_DECISION(COMMITTED);
+
+    if (decision == RECORD_DECISION(UNSPECIFIED))
+        return ERR_OK;
+    if (!committed && decision != RECORD_DECISION(ABORTED))
+        return refuse_step(step, "record.decision", "COMMITTED or ABORTED", "");
+    if (!untold && committed != (outcome->state == OUTCOME_ROW_COMMITTED))
+        return refuse_step(step, "record.decision", "what the transaction's outcome tells", "");
+    step->by_person = untold;
+    outcome->state = committed ? OUTCOME_ROW_COMMITTED : OUTCOME_ROW_ABORTED;
+    return ERR_OK;
+}
+
+/* ERR_NEED; ERR_INVALID: it is not decided, or neither a row nor a person tells how. */
 static err decided_find(struct step *step, struct txn_ref ref, struct outcome_row *outcome)
 {
     struct apply_context *context = step->context;
@@ -375,12 +412,14 @@ static err decided_find(struct step *step, struct txn_ref ref, struct outcome_ro
                     outcome->state == OUTCOME_ROW_REFUSED || outcome->state == OUTCOME_ROW_ABORTED);
     bool transaction =
         outcome->method == METHOD_EXECUTE_TRANSACTION || outcome->method == METHOD_SWAP_GOODS;
-    if (!decided || !transaction || other)
+    bool untold =
+        is_untold(row, open, outcome) && stated_decision(step) != RECORD_DECISION(UNSPECIFIED);
+    if (!untold && (!decided || !transaction || other))
         return refuse_step(step, "record.op_id",
                            "a transaction of this player that is decided, and the one that "
-                           "`transaction` names",
+                           "`transaction` names; or `decision`, where no row tells of it",
                            text_shorten(context->arena, slice_from_text(text)));
-    return ERR_OK;
+    return decision_take(step, untold, outcome);
 }
 
 /* What comes to one player from others; nothing, if it was not committed. */
@@ -411,6 +450,27 @@ static err give_of(struct step *step, const Holdfast__V1__ExecuteTransactionResp
     return refuse_step(step, "record.player_ids", "players of the transaction", player_id);
 }
 
+/* What comes to the one player from others, as a person says. */
+static err give_stated(struct step *step, Holdfast__Internal__V1__TxnFinish *finish)
+{
+    struct apply_context *context = step->context;
+    const channel_record_told *stated = step->stated;
+
+    if (step->repair->give_up)
+        return refuse_step(step, "give_up", "false: `items` say what comes to the player", "true");
+    if (stated->n_currencies > 0)
+        return refuse_step(step, "record.currencies",
+                           "nothing: the player's own shard knows what it gets", "");
+    if (stated->n_items > 0 && finish->n_gives != 1)
+        return refuse_step(step, "record.items", "items of one player alone", "");
+    err e = record_goods_check(context->arena, context->refusal, &context->meta->policy, stated);
+    if (e == ERR_OK)
+        e = items_are_gone(step, stated->player_id);
+    finish->gives[0]->n_items = stated->n_items;
+    finish->gives[0]->items = stated->items;
+    return e;
+}
+
 static err finish_fill(struct step *step, const struct outcome_row *outcome,
                        Holdfast__Internal__V1__TxnFinish *finish)
 {
@@ -419,7 +479,7 @@ static err finish_fill(struct step *step, const struct outcome_row *outcome,
     err e = ERR_OK;
 
     finish->commit = outcome->state == OUTCOME_ROW_COMMITTED;
-    if (finish->commit) {
+    if (finish->commit && !step->by_person) {
         response = (const void *)arena_unpack(
             arena, &holdfast__v1__execute_transaction_response__descriptor, outcome->body);
         if (response == NULL)
@@ -430,6 +490,8 @@ static err finish_fill(struct step *step, const struct outcome_row *outcome,
         arena_messages(arena, &holdfast__internal__v1__txn_give__descriptor, finish->n_gives);
     for (size_t i = 0; i < finish->n_gives && e == ERR_OK; i++)
         e = give_of(step, response, step->stated->player_ids[i], finish->gives[i]);
+    if (e == ERR_OK && step->by_person && finish->commit)
+        e = give_stated(step, finish);
     return e;
 }
 
@@ -438,7 +500,7 @@ static err send_finish(struct step *step)
     Holdfast__Internal__V1__TxnFinish finish = HOLDFAST__INTERNAL__V1__TXN_FINISH__INIT;
     const channel_record_told *stated = step->stated;
     struct apply_context *context = step->context;
-    struct outcome_row outcome;
+    struct outcome_row outcome = { 0 };
     const char *field = record_sent_unsound(stated);
     uint64_t seq = 0;
 
@@ -447,9 +509,9 @@ static err send_finish(struct step *step)
                            "what GetChannel of the other shard tells of a player who is held", "");
     const struct txn_ref ref = { context->shard, stated->transaction->destination,
                                  stated->transaction->seq };
-    err e = nothing_stated(step, "nothing: what a transaction moves is held by its players");
-    if (e == ERR_OK)
-        e = decided_find(step, ref, &outcome);
+    err e = decided_find(step, ref, &outcome);
+    if (e == ERR_OK && !(step->by_person && outcome.state == OUTCOME_ROW_COMMITTED))
+        e = nothing_stated(step, "nothing: what a transaction moves is held by its players");
     finish.txn = txn_ref_message(context->arena, ref);
     if (e == ERR_OK)
         e = finish_fill(step, &outcome, &finish);

@@ -13,7 +13,8 @@
  * - RECEIPT: nothing was taken. The record goes, and with it the operation's PENDING outcome: its
  *   caller's next try is a first one, and finds the receipt bound to itself if it was bound.
  * - FINISH: says again how the transaction was decided, in a new record: to learn it twice does
- *   nothing.
+ *   nothing. Its outcome says how; a conflict leaves none, and others are pruned: then a person
+ *   does.
  * - RETURNED_MAIL: no row knows what it was; a person states it, or gives it up.
  */
 #ifndef NODE_CORE_REPAIR_RECORD_REPAIR_H
@@ -23,6 +24,9 @@
 #include "node/core/rows/rows.h"
 
 #define RECORD_CHANNEL_LIMIT "of a channel whose own row (table c) can be read: repair that first"
+
+/* Apply version from which a person may state how a transaction was decided. */
+#define DECISION_STATED_APPLY_VERSION 10u
 
 struct record_repair {
     uint32_t other; /* The channel's other shard, and the record: of the row's key. */

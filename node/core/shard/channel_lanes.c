@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/core/channel/channel_row.h"
 #include "runtime/base/check.h"
 
 #define RETRY_MS_MIN  50u
@@ -88,7 +89,7 @@ struct channel_lane *channel_lanes_get(struct channel_lanes *lanes, uint32_t des
     struct channel_lane *lane = &lanes->list[place];
     memmove(lane + 1, lane, sizeof *lane * (lanes->count - place));
     lanes->count++;
-    *lane = (struct channel_lane){ .destination = destination };
+    *lane = (struct channel_lane){ .destination = destination, .batch_max = CHANNEL_BATCH_MAX };
     set_woken(lanes, destination);
     return lane;
 }
@@ -189,11 +190,20 @@ void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, u
     lanes->wanted = true;
 }
 
+void channel_lane_answered(struct channel_lane *lane, bool answered)
+{
+    if (!answered && lane->batch_max > 1)
+        lane->batch_max /= 2;
+    else if (answered && lane->batch_max < CHANNEL_BATCH_MAX)
+        lane->batch_max *= 2;
+}
+
 static void check_lane(const struct channel_lanes *lanes, const struct channel_lane *lane)
 {
     CHECK(IMPLIES(lane->token != 0, (lane->token & UINT16_MAX) == lane->destination));
     CHECK(lane->token >> TOKEN_PLACE <= lanes->tokens);
     CHECK(lane->failures <= FAILURES_SEEN);
+    CHECK(lane->batch_max > 0 && lane->batch_max <= CHANNEL_BATCH_MAX);
     CHECK(lane->again_seq == 0); /* It stands while an answer is taken in. */
 }
 

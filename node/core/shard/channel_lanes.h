@@ -20,14 +20,15 @@ struct channel_lane {
     uint64_t retry_ms;  /* Nothing leaves before. */
     uint64_t tell_ms;   /* When the watermark leaves alone. */
     uint64_t again_seq; /* The first record that its destination puts off; 0: none. */
-    uint64_t
-        held_ms; /* When records that the destination holds are sent again; 0: there are none. */
-    uint32_t failures; /* In a row. */
-    uint32_t records;  /* In that batch. */
-    bool blocked;      /* Rows are on their way. */
-    bool idle;         /* Nothing to do until something happens to the channel. */
-    bool telling;      /* ... or until tell_ms: the watermark alone is left. */
-    struct buf settle; /* Of that batch: a SettleRequest that lacks the decisions. */
+    uint64_t held_ms; /* When records are sent again that wait for a repair, here or there; 0: there
+                       * are none. */
+    uint32_t failures;  /* In a row. */
+    uint32_t batch_max; /* Records of the next batch: fewer after one without an answer. */
+    uint32_t records;   /* In that batch. */
+    bool blocked;       /* Rows are on their way. */
+    bool idle;          /* Nothing to do until something happens to the channel. */
+    bool telling;       /* ... or until tell_ms: the watermark alone is left. */
+    struct buf settle;  /* Of that batch: a SettleRequest that lacks the decisions. */
 };
 
 /* Decisions that wait to be logged here, by one entry. */
@@ -79,6 +80,9 @@ void channel_lane_again(struct channel_lanes *lanes, struct channel_lane *lane, 
 /* The batch was not carried out, or may not have been: all that is open is sent again, later each
  * time. */
 void channel_lane_fail(struct channel_lanes *lanes, struct channel_lane *lane, uint64_t now_ms);
+/* Whether an answer to the batch came, whatever it says: the next one may be larger, or is smaller.
+ */
+void channel_lane_answered(struct channel_lane *lane, bool answered);
 
 /* Walks the lanes, whose destinations are below `shard_count`: CHECKs that they fit together. */
 void channel_lanes_check(const struct channel_lanes *lanes, uint32_t shard_count);

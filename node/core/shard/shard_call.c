@@ -71,7 +71,8 @@ static void mutation_begin(struct shard *shard, const struct shard_event *event,
         return;
     }
     struct slice body = buf_slice(&shard->scratch);
-    if (shard_yield_begin(shard, event, body))
+    /* What no entry takes is refused at once. */
+    if (body.size <= ENTRY_BODY_BYTES_MAX && shard_yield_begin(shard, event, body))
         return;
     e = shard_propose(shard, body, event, &index, out);
     if (e != ERR_OK) {

@@ -37,6 +37,7 @@ struct batch {
     settle_request settle; /* Items: those of credits, then those of cancels. */
     settle_item **cancelled;
     uint64_t last_seq, watermark, end; /* end: records up to here were looked at. */
+    uint32_t records_max;
     size_t bytes;
     bool missing;
 };
@@ -75,7 +76,8 @@ static settle_item *settle_item_of(struct arena *arena, const outbox_row *row)
     return item;
 }
 
-/* Votes carry the items that they take. */
+/* Votes carry the items that they take; a cancel, too, is answered by a vote that was cast before.
+ */
 static size_t vote_bytes(const outbox_row *row)
 {
     const Holdfast__Internal__V1__TxnPrepare *prepare = row->credit->prepare;
@@ -90,6 +92,7 @@ static void batch_add(struct arena *arena, struct batch *batch, outbox_row *row)
 {
     settle_item *item = settle_item_of(arena, row);
 
+    batch->bytes += vote_bytes(row);
     if (row->cancel) {
         batch->cancelled[batch->deliver.n_cancels] = item;
         batch->deliver.cancels[batch->deliver.n_cancels++] = row->credit->seq;
@@ -97,13 +100,13 @@ static void batch_add(struct arena *arena, struct batch *batch, outbox_row *row)
     }
     batch->settle.items[batch->settle.n_items++] = item;
     batch->deliver.credits[batch->deliver.n_credits++] = row->credit;
-    batch->bytes += protobuf_c_message_get_packed_size(&row->credit->base) + vote_bytes(row);
+    batch->bytes += protobuf_c_message_get_packed_size(&row->credit->base);
 }
 
 static bool batch_is_full(const struct batch *batch)
 {
-    return batch->deliver.n_credits == CHANNEL_BATCH_MAX ||
-           batch->deliver.n_cancels == CHANNEL_BATCH_MAX || batch->bytes >= BATCH_BYTES_MAX;
+    return batch->deliver.n_credits >= batch->records_max ||
+           batch->deliver.n_cancels >= batch->records_max || batch->bytes >= BATCH_BYTES_MAX;
 }
 
 /* A record that is not sent: the player whose it is gets contained, if the row still tells. */
@@ -139,6 +142,7 @@ static err batch_collect(struct shard *shard, const struct channel_lane *lane, s
     batch_init(shard, last_seq > from ? last_seq - from : 0, batch);
     batch->last_seq = last_seq;
     batch->watermark = watermark;
+    batch->records_max = lane->batch_max;
     batch->end = from;
     for (uint32_t i = 0; i < LOOKED_AT_MAX && batch->end < batch->last_seq; i++) {
         if (batch_is_full(batch) || shard->need.key_count >= SCAN_NEED_MAX)
@@ -214,8 +218,10 @@ static void lane_step(struct shard *shard, struct channel_lane *lane,
 
     if (lane->token != 0 && event->now_ms < lane->lost_ms)
         return;
-    if (lane->token != 0)
+    if (lane->token != 0) {
+        channel_lane_answered(lane, false);
         channel_lane_fail(&shard->lanes, lane, event->now_ms);
+    }
     if (lane->held_ms != 0 && event->now_ms >= lane->held_ms) {
         lane->held_ms = 0;
         lane->sent_to = 0; /* All that is open is sent again. */
@@ -337,6 +343,8 @@ static bool result_is_sound(const settle_item *item,
 {
     uint8_t mail_id[ITEM_UID_BYTES];
 
+    if (protobuf_c_message_get_packed_size(&result->base) > SETTLE_RESULT_BYTES_MAX)
+        return false;
     switch (result->decision) {
     case HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_APPLIED:
         if (item->txn != NULL)
@@ -353,9 +361,22 @@ static bool result_is_sound(const settle_item *item,
     }
 }
 
-/* Puts the decisions where they belong; what makes no sense holds up its own record. False: the
- * answer is to another question, or none. */
-static bool results_fill(settle_request *settle, const deliver_response *response)
+/* What makes no sense holds up its own record, and operators are told. */
+static void hold_unsound(struct shard *shard, settle_item *item, const struct shard_event *event,
+                         struct shard_out *out)
+{
+    struct damage damage = { .found = true };
+
+    item->result->decision = HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_HELD;
+    text_copy(damage.reason, sizeof damage.reason,
+              SLICE_LITERAL("another shard answered a record with what cannot be logged"));
+    incident_unreadable(shard, &damage, event, out);
+}
+
+/* Puts the decisions where they belong. False: the answer is to another question, or none. */
+static bool results_fill(struct shard *shard, settle_request *settle,
+                         const deliver_response *response, const struct shard_event *event,
+                         struct shard_out *out)
 {
     if (settle->n_items != response->n_results)
         return false;
@@ -366,8 +387,7 @@ static bool results_fill(settle_request *settle, const deliver_response *respons
         if (result_is_sound(item, response->results[i]))
             item->result = response->results[i];
         else
-            item->result->decision =
-                HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_HELD;
+            hold_unsound(shard, item, event, out);
     }
     settle->cut = response->cut;
     return true;
@@ -403,6 +423,13 @@ static uint64_t later_take_out(settle_request *settle, const deliver_response *r
     return first;
 }
 
+/* What comes meanwhile puts nothing off. */
+static void hold_lane(struct channel_lane *lane, const struct shard_event *event)
+{
+    if (lane->held_ms == 0)
+        lane->held_ms = event->now_ms + HELD_RETRY_MS;
+}
+
 /* Has what was decided logged. False: nothing is, or not all. */
 static bool settle_take(struct shard *shard, struct channel_lane *lane,
                         const deliver_response *response, const struct shard_event *event,
@@ -414,7 +441,7 @@ static bool settle_take(struct shard *shard, struct channel_lane *lane,
     bool all = true;
 
     CHECK(settle != NULL);
-    if (!results_fill(settle, response))
+    if (!results_fill(shard, settle, response, event, out))
         return false;
     lane->again_seq = later_take_out(settle, response);
     if (response->watermark > lane->told)
@@ -424,7 +451,7 @@ static bool settle_take(struct shard *shard, struct channel_lane *lane,
                     HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_HELD;
         all &= held || channel_result_decides(settle->items[i]->result);
         if (held)
-            lane->held_ms = event->now_ms + HELD_RETRY_MS;
+            hold_lane(lane, event);
     }
     if (settle->n_items == 0)
         return true;
@@ -447,6 +474,7 @@ void shard_channel_delivered(struct shard *shard, const struct shard_event *even
     if (event->status == REPLY_OK)
         response = (deliver_response *)arena_unpack(
             &shard->arena, &holdfast__internal__v1__deliver_response__descriptor, event->request);
+    channel_lane_answered(lane, response != NULL);
     if (response == NULL || !settle_take(shard, lane, response, event, out)) {
         channel_lane_fail(&shard->lanes, lane, event->now_ms);
         return;
@@ -518,6 +546,13 @@ static void resend_from(struct shard *shard, uint32_t destination, uint64_t seq,
     shard->lanes.settles.due_ms = event->now_ms;
 }
 
+/* A decision waits for a row to be repaired here. */
+static void hold_channel(struct shard *shard, uint32_t destination, const struct shard_event *event)
+{
+    if (destination < shard->limits.shard_count)
+        hold_lane(channel_lanes_get(&shard->lanes, destination), event);
+}
+
 void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
                           const struct shard_event *event, struct shard_out *out)
 {
@@ -533,6 +568,8 @@ void shard_channel_follow(struct shard *shard, const struct outcome *outcome,
     wake_sending(shard, effect, event, out);
     if (effect->cancelled_seq != 0)
         resend_from(shard, effect->destination, effect->cancelled_seq, event);
+    for (uint32_t i = 0; i < effect->left_count; i++)
+        hold_channel(shard, effect->left[i], event);
     for (uint32_t i = 0; i < effect->opened_count; i++)
         channel_lane_wake(&shard->lanes, channel_lanes_get(&shard->lanes, effect->opened[i]));
     if (outcome->method == METHOD_CHANNEL_SETTLE)

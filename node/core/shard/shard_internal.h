@@ -209,7 +209,8 @@ void shard_snapshot_deinit(struct shard *shard);
 void shard_contain(struct shard *shard, const struct shard_event *event, struct shard_out *out);
 
 /* shard_settle.c: decisions on their way into this shard's log. */
-/* Takes what one delivery was answered. False: there is no room; it must be sent again. */
+/* Takes what one delivery was answered, for as many entries as its size needs. False: there is no
+ * room for all of it; it must be sent again. */
 NODISCARD bool shard_settles_add(struct shard *shard,
                                  const Holdfast__Internal__V1__SettleRequest *request,
                                  const struct shard_event *event, struct shard_out *out);
@@ -226,8 +227,8 @@ NODISCARD err shard_settles_answer(struct shard *shard, uint32_t destination,
 /* Logs what was taken, when it is time. */
 void shard_settles_progress(struct shard *shard, const struct shard_event *event,
                             struct shard_out *out);
-/* Logs it now; there is some. ERR_OK: *ret_index is its entry. Errors of shard_propose: it stays.
- */
+/* Logs it now; there is some, and one entry always takes it. ERR_OK: *ret_index is its entry.
+ * ERR_FULL, ERR_NOT_OWNER: it stays. */
 NODISCARD err shard_settles_log(struct shard *shard, const struct shard_event *event,
                                 uint64_t *ret_index, struct shard_out *out);
 

@@ -10,7 +10,11 @@
 
 #define ENTRY_ITEMS_DUE 64u /* So many are logged at once, without waiting. */
 #define ENTRY_BYTES_MAX (64u * 1024u)
-#define FIELD_MORE      4u /* SettleRequest.more */
+#define PART_BYTES_MAX  (512u * 1024u) /* Of one delivery's decisions, in one entry. */
+#define ITEM_FRAME_MAX  8u             /* Tag and length of a SettleItem. */
+#define FIELD_MORE      4u             /* SettleRequest.more */
+_Static_assert(2 * SETTLE_RESULT_BYTES_MAX <= PART_BYTES_MAX, "every decision fits a part");
+_Static_assert(2 * PART_BYTES_MAX <= ENTRY_BODY_BYTES_MAX, "every part fits an entry");
 
 typedef Holdfast__Internal__V1__SettleRequest settle_request;
 typedef Holdfast__Internal__V1__SettleItem settle_item;
@@ -32,15 +36,13 @@ err shard_settles_log(struct shard *shard, const struct shard_event *event, uint
     return ERR_OK;
 }
 
-bool shard_settles_add(struct shard *shard, const settle_request *request,
-                       const struct shard_event *event, struct shard_out *out)
+static bool part_add(struct shard *shard, const settle_request *request,
+                     const struct shard_event *event, struct shard_out *out)
 {
     struct channel_settles *settles = &shard->lanes.settles;
     size_t size = protobuf_c_message_get_packed_size(&request->base);
     uint64_t index;
 
-    if (request->n_items > SETTLE_ITEMS_MAX) /* A delivery has no more than that. */
-        return false;
     bool fits = settles->bytes.size + size <= ENTRY_BYTES_MAX &&
                 settles->items + request->n_items <= SETTLE_ITEMS_MAX;
     if (settles->items > 0 && !fits && shard_settles_log(shard, event, &index, out) != ERR_OK)
@@ -56,6 +58,36 @@ bool shard_settles_add(struct shard *shard, const settle_request *request,
     settles->items += (uint32_t)request->n_items;
     if (settles->items >= ENTRY_ITEMS_DUE)
         settles->due_ms = event->now_ms;
+    return true;
+}
+
+/* How many of them one entry takes; one at least. */
+static size_t part_count(settle_item *const *items, size_t count)
+{
+    size_t bytes = 0;
+    size_t taken = 0;
+
+    for (; taken < count; taken++) {
+        bytes += protobuf_c_message_get_packed_size(&items[taken]->base) + ITEM_FRAME_MAX;
+        if (taken > 0 && bytes > PART_BYTES_MAX)
+            break;
+    }
+    return taken;
+}
+
+bool shard_settles_add(struct shard *shard, const settle_request *request,
+                       const struct shard_event *event, struct shard_out *out)
+{
+    settle_request part = *request;
+
+    if (request->n_items > SETTLE_ITEMS_MAX) /* A delivery has no more than that. */
+        return false;
+    for (size_t at = 0; at < request->n_items; at += part.n_items) {
+        part.items = request->items + at;
+        part.n_items = part_count(part.items, request->n_items - at);
+        if (!part_add(shard, &part, event, out))
+            return false;
+    }
     return true;
 }
 

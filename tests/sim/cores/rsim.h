@@ -62,7 +62,13 @@
     X(memory_changes) X(memory_undone) X(memory_ranges) X(memory_checkpoints) X(memory_evictions) \
     X(logs_committed) X(tallies_added) X(tallies_refused) X(tallies_purged) X(tallies_undone) \
     X(readers_moved) X(readers_refused) X(readers_full) X(spans_ignored) X(shards_followed) \
-    X(bounds_kept) X(bounds_passed) X(roles_changed) X(roles_refused) X(roles_repeated)
+    X(bounds_kept) X(bounds_passed) X(roles_changed) X(roles_refused) X(roles_repeated) \
+    X(decisions_stated) X(decisions_told_again) \
+    X(collections_read) X(collections_siblings) X(collections_replaced) X(collections_repeated) X(collections_unseen) \
+    X(collections_majority) X(collections_listed) X(collections_refused) X(collections_swept) X(collections_at_limits) \
+    X(collections_restored) X(connections_read) X(connections_listed) X(connections_refused) \
+    X(connections_full) X(connections_ended) X(connections_swept) X(users_written) X(users_read) \
+    X(users_unseen) X(users_refused)
 /* clang-format on */
 
 struct rsim_counts {
@@ -112,7 +118,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
     X(ids) X(wardens) X(edges) X(tops) X(events) X(memory) X(logs)
 /* What a room meets under a seed depends on its place among all rooms: new ones come last. */
 #define RSIM_COORDINATOR_LATER(X) X(shelf) X(sums)
-#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds) X(roles)
+#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds) X(roles) X(collections) X(connections) X(users) X(finishes)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)

@@ -1,10 +1,12 @@
 /* What becomes of an operation that is asked for under its own authority: it is carried out, or
  * there is a reason why not. Part of the model. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "idl/error_code.h"
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/proto_scan.h"
+#include "node/core/handler/outcome_row.h"
 #include "runtime/base/check.h"
 #include "tests/sim/model/erasure.h"
 #include "tests/sim/model/model.h"
@@ -159,6 +161,38 @@ static void take_effect(struct change *c, struct op_model *op)
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
         op->net[i] = owned(c->player, i) - before[i];
     op->by_system = c->op.authority.kind == AUTHORITY_SYSTEM;
+}
+
+/* What is stored of the operation: how the attempt before was refused, or nothing. */
+static void check_attempt_before(const struct change *c, const struct op_model *op)
+{
+    struct state *rows = applier_state(c->shard->applier);
+    const char *space = strchr(op->key, ' ');
+    struct outcome_row row = { .attempt = 0 };
+    enum state_found found;
+    struct op_id id;
+    const char *why;
+
+    CHECK(space != NULL && op_id_parse(slice_from_text(space + 1), &id, &why) == ERR_OK);
+    struct slice entity = { (const uint8_t *)op->key, (size_t)(space - op->key) };
+    while ((found = outcome_row_find(rows, entity, &id, &c->shard->need, &row)) == STATE_MISSING)
+        oracle_load_absent(c->shard);
+    if ((found == STATE_PRESENT) != op->refused_before)
+        model_fail_op(c, op, "ends without an outcome, and an earlier refusal is gone, or made up");
+    else if (op->refused_before &&
+             (row.state != OUTCOME_ROW_REFUSED || row.attempt != op->attempt_before))
+        model_fail_op(c, op, "ends without an outcome, and is not refused as it was");
+}
+
+void model_attempt_ends(const struct change *c, struct op_model *op)
+{
+    check_attempt_before(c, op);
+    c->sim->counts.refused_again += op->refused_before;
+    op->state = op->refused_before ? OP_REFUSED : OP_NONE;
+    if (op->refused_before)
+        op->attempt = op->attempt_before;
+    else
+        op->method = 0;
 }
 
 void model_check_free(const struct change *c, const struct op_model *op)
