@@ -12,6 +12,8 @@
 #define SEARCH_WIDTH 15u
 /* Steps of an item on this shard that are listed at once; with more, all entries are looked at. */
 #define ITEM_STEPS_MAX 4096u
+/* Entries that were lost one after another, and that a time is searched for beyond. */
+#define LOST_RUN_MAX 4096u
 
 static err kinds_read(struct read_context *context, const Holdfast__V1__ListEntriesRequest *request,
                       struct ledger_filter *filter)
@@ -98,16 +100,27 @@ err ledger_filter_read(struct read_context *context,
     return e;
 }
 
-/* ERR_NEED; ERR_CONFLICT: its row cannot be read, so the search cannot go on. */
+/* In the order of time: an entry that was lost has the time of its repair, and takes that of the
+ * last one before it that was not; 0: there is none. ERR_NEED; ERR_CONFLICT: a row cannot be read,
+ * so the search cannot go on. */
 static err entry_time(struct read_context *context, uint64_t seq, uint64_t *ret_at_ms)
 {
+    uint64_t first = seq > LOST_RUN_MAX ? seq - LOST_RUN_MAX : 1;
     Holdfast__V1__LedgerKind kind;
     struct slice row;
 
-    err e = ledger_row_find(context->state, context->entity, seq, context->need, &row);
-    if (e == ERR_OK)
-        e = ledger_row_peek(row, &kind, ret_at_ms);
-    return e == ERR_CORRUPT ? read_damaged(context, LEDGER_DAMAGE) : e;
+    *ret_at_ms = 0;
+    for (; seq >= first; seq--) {
+        err e = ledger_row_find(context->state, context->entity, seq, context->need, &row);
+        if (e == ERR_NEED)
+            return e;
+        if (e == ERR_OK && ledger_row_is_lost(row))
+            continue;
+        if (e == ERR_OK)
+            e = ledger_row_peek(row, &kind, ret_at_ms);
+        return e == ERR_CORRUPT ? read_damaged(context, LEDGER_DAMAGE) : e;
+    }
+    return first > 1 ? read_damaged(context, LEDGER_DAMAGE) : ERR_OK;
 }
 
 /* One round: so many entries between them, and on to the part that holds the answer. */
@@ -138,7 +151,9 @@ static err search_round(struct read_context *context, uint64_t ms, uint64_t *low
     return result;
 }
 
-/* The first entry of that time or later; head + 1: none. Times never go back. ERR_NEED. */
+/* The first entry of that time or later; head + 1: none. Times never go back (entry_time).
+ * ERR_NEED.
+ */
 static err search(struct read_context *context, uint64_t head, uint64_t ms, uint64_t *ret_seq)
 {
     uint64_t low = 1, high = head + 1;

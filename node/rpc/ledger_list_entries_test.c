@@ -5,6 +5,8 @@
 
 #include "holdfast/v1/inventory.pb-c.h"
 #include "idl/page_cursor.h"
+#include "node/core/rows/rows.h"
+#include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
 
 static Holdfast__V1__ListEntriesResponse *list(struct fixture *f, uint32_t size, const char *cursor,
@@ -257,6 +259,65 @@ static void a_range_of_time_holds_its_first_moment_and_not_its_last(void **state
     assert_int_equal(collect(f, request, seqs, &pages), 0);
 }
 
+/* The entry cannot be read, and is replaced; that is later than all entries. */
+static void lose(struct fixture *f, uint64_t seq)
+{
+    struct state *rows = applier_state(f->applier);
+    struct fixture_unreadable found;
+    struct row_key key;
+    struct slice row;
+
+    row_key_ledger(&key, SLICE_LITERAL("player:ann"), seq);
+    assert_int_equal(row_find(rows, &key, &f->need, &row), STATE_PRESENT);
+    state_begin(rows);
+    state_put(rows, row_key_slice(&key), SLICE_LITERAL("\xff"));
+    state_commit(rows);
+    fixture_contain(f, "ann");
+    assert_int_equal(fixture_check_player(f, "ann", &found), 1);
+    Holdfast__V1__RepairPlayerRequest *request = fixture_repair_request(f, "ann");
+    request->rows = found.keys;
+    request->n_rows = found.count;
+    assert_non_null(fixture_mutate(f, METHOD_REPAIR_PLAYER, &request->base));
+    fixture_unreadable_free(&found);
+    fixture_release(f, "ann");
+}
+
+/* An operation is looked for in the ledger of who was repaired, above all. */
+static void a_range_of_time_does_not_end_at_an_entry_that_was_lost(void **state)
+{
+    static const uint64_t lost[] = { 1, 2, 3, 4, 7, 13 };
+    struct fixture *f = *state;
+    int64_t at_ms[41];
+    uint64_t seqs[16];
+    uint32_t pages;
+
+    for (int i = 1; i <= 40; i++) {
+        assert_non_null(fixture_grant(f, "ann", "unheld", 1));
+        fixture_pass(f, 1000);
+    }
+    Holdfast__V1__ListEntriesResponse *page = list(f, 200, "", true);
+    assert_int_equal(page->n_entries, 40);
+    for (int i = 1; i <= 40; i++)
+        at_ms[i] = page->entries[i - 1]->at_ms;
+    for (size_t i = 0; i < ARRAY_SIZE(lost); i++) {
+        lose(f, lost[i]);
+        fixture_pass(f, 1000);
+    }
+    Holdfast__V1__ListEntriesRequest request = all();
+    request.from_ms = at_ms[5];
+    request.to_ms = at_ms[17];
+    request.page_size = 50;
+    for (int direction = 0; direction < 2; direction++) {
+        request.ascending = direction;
+        fixture_restart(f);
+        assert_int_equal(collect(f, request, seqs, &pages), 12);
+        assert_int_equal(seqs[direction ? 0 : 11], 5);
+    }
+    request.to_ms = at_ms[5]; /* What was lost at the begin has no time. */
+    request.from_ms = 0;
+    assert_int_equal(collect(f, request, seqs, &pages), 4);
+}
+
 static void a_page_looks_at_few_entries_of_a_long_ledger(void **state)
 {
     struct fixture *f = *state;
@@ -333,6 +394,7 @@ int main(void)
         FIXTURE_TEST(cursors_and_sizes_are_checked),
         FIXTURE_TEST(filters_leave_what_matches_in_both_directions),
         FIXTURE_TEST(a_range_of_time_holds_its_first_moment_and_not_its_last),
+        FIXTURE_TEST(a_range_of_time_does_not_end_at_an_entry_that_was_lost),
         FIXTURE_TEST(a_page_looks_at_few_entries_of_a_long_ledger),
         FIXTURE_TEST(filters_that_mean_nothing_are_refused),
         FIXTURE_TEST(anyone_can_verify_the_chain_from_the_answers_alone),

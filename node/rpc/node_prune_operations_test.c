@@ -239,7 +239,7 @@ static void a_key_that_is_decided_again_stands_another_day(void **state)
 static void more_keys_than_the_policy_allows_are_throttled_and_other_ids_are_not(void **state)
 {
     struct fixture *f = *state;
-    char name[32];
+    char name[32], again[32];
     int count = 0;
 
     fixture_policy(f, 0, 1000);
@@ -254,6 +254,11 @@ static void more_keys_than_the_policy_allows_are_throttled_and_other_ids_are_not
     assert_string_equal(f->error->field, "op_id");
     assert_string_equal(f->error->limit, "1000");
     assert_string_equal(f->error->value, "1000");
+    key_name(0, again);
+    assert_non_null(grant_key(f, again, 1)); /* It takes no more room. */
+    assert_true(f->outcome.duplicate);
+    assert_null(grant_key(f, again, 2));
+    assert_int_equal(f->error->code, ERROR(THROTTLED));
     assert_non_null(fixture_grant(f, "ann", "unheld", 1));
     assert_non_null(grant_key(f, "claim:mine", 1));
     fixture_pass(f, 25ull * 3600 * 1000);

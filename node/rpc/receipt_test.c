@@ -350,6 +350,33 @@ static void a_player_held_back_meanwhile_is_paid_after_the_release(void **state)
     assert_int_equal(gold(w, 0, w->ann), 50);
 }
 
+/* Else a packet of the refused attempt, which was late, would be paid. */
+static void what_is_put_off_leaves_how_an_earlier_attempt_was_refused(void **state)
+{
+    struct world *w = *state;
+    struct purchase purchase = { .player = w->ann };
+
+    purchase.authority = arena_printf(&w->s.arena, "%s",
+                                      fixture_start(HOME(w), w->ann, SERVER_A,
+                                                    HOLDFAST__V1__START_MODE__START_MODE_WAIT,
+                                                    fixture_op_id(HOME(w))));
+    buy_pending(w, &purchase);
+    assert_non_null(fixture_end(HOME(w), w->ann, purchase.authority));
+    fixture_carry_all(&w->s);
+    assert_int_equal(status(w, 0, w->ann)->state, OPERATION(REFUSED));
+    buy_pending(w, &(struct purchase){ .player = w->ann, .attempt = 1 });
+    fixture_contain(HOME(w), w->ann);
+    fixture_carry_all(&w->s);
+    assert_int_equal(status(w, 0, w->ann)->state, OPERATION(REFUSED));
+    fixture_release(HOME(w), w->ann);
+    assert_null(buy(w, &purchase));
+    assert_int_equal(HOME(w)->error->code, ERROR(SESSION_LOST));
+    assert_true(HOME(w)->outcome.duplicate);
+    buy_pending(w, &(struct purchase){ .player = w->ann, .attempt = 1 });
+    fixture_carry_all(&w->s);
+    assert_int_equal(gold(w, 0, w->ann), 50);
+}
+
 static void a_seal_of_what_is_held_back_is_never(void **state)
 {
     struct world *w = *state;
@@ -501,6 +528,7 @@ int main(void)
         TEST(a_session_that_is_gone_is_refused_and_the_receipt_kept),
         TEST(a_refusal_on_one_shard_keeps_the_receipt_too),
         TEST(a_player_held_back_meanwhile_is_paid_after_the_release),
+        TEST(what_is_put_off_leaves_how_an_earlier_attempt_was_refused),
         TEST(a_seal_of_what_is_held_back_is_never),
         TEST(a_receipt_sealed_by_itself_pays_nobody),
         TEST(one_that_is_bound_is_not_sealed_by_itself),

@@ -5,6 +5,8 @@
 
 #include "holdfast/internal/v1/transaction.pb-c.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
+#include "node/core/rows/rows.h"
 #include "node/rpc/fixture_shards.h"
 #include "runtime/base/check.h"
 
@@ -298,6 +300,46 @@ static void two_that_meet_both_end_and_one_may_try_again(void **state)
     assert_swapped(w);
 }
 
+/* Else a packet of the refused attempt, which was late, would be carried out. */
+static void a_conflict_leaves_how_an_earlier_attempt_was_refused(void **state)
+{
+    struct world *w = *state;
+    swap_request *request = swap_make(w, w->bob, "claim:a");
+    swap_request *meanwhile = swap_make(w, w->bob, "claim:h");
+
+    request->other_currencies = amount_of(w, "gems", 101);
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
+    fixture_carry_all(&w->s);
+    assert_int_equal(state_of(w, "claim:a"), OPERATION(REFUSED));
+    give_gems(w, 1, w->bob, 100);
+    meanwhile->player_id = w->amy;
+    meanwhile->currencies = amount_of(w, "gems", 2);
+    meanwhile->other_currencies = amount_of(w, "gems", 1);
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &meanwhile->base));
+    (void)fixture_deliver(&w->s, 1, fixture_batch(&w->s, 0, 1)); /* Its answer is lost. */
+    request->attempt = 1;
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
+    assert_int_equal(state_of(w, "claim:a"), OPERATION(PENDING));
+    fixture_restart_all(&w->s);
+    fixture_carry(&w->s, 0, 1);
+    assert_int_equal(state_of(w, "claim:a"), OPERATION(REFUSED));
+    fixture_carry_all(&w->s);
+    assert_int_equal(fixture_operation(HOME(w), w->amy, "claim:h")->state, OPERATION(COMMITTED));
+    request->attempt = 0;
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
+    assert_int_equal(HOME(w)->outcome.kind, OUTCOME_REFUSED);
+    assert_int_equal(HOME(w)->error->code, ERROR(INSUFFICIENT_FUNDS));
+    assert_true(HOME(w)->outcome.duplicate);
+    request->currencies = amount_of(w, "gold", 31);
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
+    assert_int_equal(HOME(w)->error->code, ERROR(OPERATION_ID_MISMATCH));
+    request->currencies = amount_of(w, "gold", 30);
+    request->attempt = 1;
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &request->base));
+    fixture_carry_all(&w->s);
+    assert_int_equal(state_of(w, "claim:a"), OPERATION(COMMITTED));
+}
+
 static Holdfast__Internal__V1__OperationRecord *seal(struct world *w, const char *op_id)
 {
     return fixture_seal(HOME(w), w->ann, op_id);
@@ -436,6 +478,57 @@ static void three_shards_decide_once_all_have_voted(void **state)
     assert_int_equal(gold(w, 1, w->bob), 7);
     assert_int_equal(gems(w, 1, w->bob), 93);
     assert_int_equal(gems(w, 2, w->cat), 100);
+}
+
+static void spoil_player(struct fixture *f, const char *player)
+{
+    struct state *rows = applier_state(f->applier);
+    struct slice entity = entity_of_player(&f->arena, player), row;
+    struct row_key key;
+
+    row_key_player(&key, entity);
+    assert_int_equal(row_find(rows, &key, &f->need, &row), STATE_PRESENT);
+    state_begin(rows);
+    state_put(rows, row_key_slice(&key), SLICE_LITERAL("\xff\xff"));
+    state_commit(rows);
+}
+
+/* By what was applied last; the owner holds back who is named. */
+static void assert_damaged(struct fixture *f, const char *player)
+{
+    const struct damage *damage = applier_take_damage(f->applier);
+
+    assert_non_null(damage);
+    assert_string_equal(damage->player, player);
+}
+
+/* It is told again and again, since another player of it cannot be finished: by then the one who
+ * was may be in a later transaction. */
+static void a_finish_that_comes_again_leaves_a_later_transaction_alone(void **state)
+{
+    struct world *w = *state;
+    struct fixture *there = &w->s.shards[1];
+    swap_request *later = swap_make(w, w->bob, "claim:b");
+
+    fixture_name_on(1, "ben", w->cat); /* Both others are on one shard. */
+    give_gems(w, 1, w->cat, 100);
+    assert_null(fixture_mutate(HOME(w), METHOD_EXECUTE_TRANSACTION, &three(w, "claim:a")->base));
+    fixture_carry(&w->s, 0, 1);
+    assert_int_equal(state_of(w, "claim:a"), OPERATION(COMMITTED));
+    spoil_player(there, w->cat);
+    fixture_carry(&w->s, 0, 1);
+    assert_damaged(there, w->cat);
+    assert_int_equal(gems(w, 1, w->bob), 93);
+    later->player_id = w->amy;
+    later->currencies = amount_of(w, "gems", 2);
+    assert_null(fixture_mutate(HOME(w), METHOD_SWAP_GOODS, &later->base));
+    (void)fixture_deliver(&w->s, 1, fixture_batch(&w->s, 0, 1)); /* Its answer is lost. */
+    assert_damaged(there, w->cat);
+    fixture_carry(&w->s, 0, 1);
+    assert_damaged(there, w->cat);
+    fixture_carry(&w->s, 0, 1);
+    assert_int_equal(fixture_operation(HOME(w), w->amy, "claim:b")->state, OPERATION(COMMITTED));
+    assert_int_equal(gems(w, 1, w->bob), 85);
 }
 
 static void one_that_refuses_undoes_the_others(void **state)
@@ -629,6 +722,8 @@ int main(void)
         WORLD_TEST(a_writer_that_meets_an_intent_is_told_to_come_back),
         WORLD_TEST(plain_reads_pass_and_settled_ones_do_not),
         WORLD_TEST(two_that_meet_both_end_and_one_may_try_again),
+        WORLD_TEST(a_conflict_leaves_how_an_earlier_attempt_was_refused),
+        WORLD_TEST(a_finish_that_comes_again_leaves_a_later_transaction_alone),
         WORLD_TEST(a_seal_before_the_vote_aborts_and_poisons_the_prepare),
         WORLD_TEST(a_seal_after_the_vote_gives_everything_back),
         WORLD_TEST(a_seal_after_the_decision_tells_it),

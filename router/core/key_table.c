@@ -6,7 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 
-#define SLOTS      (2 * KEY_TABLE_KEYS_MAX)
+#define SLOTS      (2 * API_KEYS_MAX)
 #define REMEMBERED 1024u
 #define TEXT_BYTES (API_KEY_TEXT_SIZE - 1)
 
@@ -18,7 +18,7 @@ struct remembered {
 struct key_table {
     char cluster[CLUSTER_NAME_MAX + 1];
     uint64_t seed;
-    struct key_entry *entries[KEY_TABLE_KEYS_MAX];
+    struct key_entry *entries[API_KEYS_MAX];
     uint32_t count;
     struct key_entry *slots[SLOTS]; /* By digest; linear probing; rebuilt when a key goes. */
     struct remembered remembered[REMEMBERED];
@@ -78,7 +78,7 @@ err key_table_put(struct key_table *table, const struct api_key_record *record)
 
     CHECK(api_key_record_validate(record, NULL) == ERR_OK);
     if (*slot == NULL) {
-        if (table->count == KEY_TABLE_KEYS_MAX)
+        if (table->count == API_KEYS_MAX)
             return ERR_FULL;
         *slot = mem_zalloc(sizeof **slot);
         table->entries[table->count++] = *slot;
@@ -187,7 +187,7 @@ void key_table_check(const struct key_table *table)
 {
     uint32_t filled = 0;
 
-    CHECK(table->count <= KEY_TABLE_KEYS_MAX);
+    CHECK(table->count <= API_KEYS_MAX);
     for (uint32_t i = 0; i < table->count; i++)
         CHECK(*slot_of(table, table->entries[i]->record.digest) == table->entries[i]);
     for (uint32_t i = 0; i < SLOTS; i++)

@@ -10,8 +10,6 @@
 #include "router/core/rate_limit.h"
 #include "runtime/cluster/api_key.h"
 
-#define KEY_TABLE_KEYS_MAX 8192u
-
 struct key_table;
 
 struct key_entry {
@@ -23,7 +21,7 @@ struct key_entry {
 struct key_table *key_table_new(const char *cluster, uint64_t seed);
 void key_table_free(struct key_table *table);
 
-/* New or changed. ERR_FULL: KEY_TABLE_KEYS_MAX are there; nothing was changed. */
+/* New or changed. ERR_FULL: API_KEYS_MAX are there; nothing was changed. */
 NODISCARD err key_table_put(struct key_table *table, const struct api_key_record *record);
 /* Allowed when it is not there. */
 void key_table_remove(struct key_table *table, struct slice id);

@@ -110,16 +110,16 @@ static void as_many_keys_as_there_is_room_are_all_found(void **state)
     char text[API_KEY_TEXT_SIZE];
     struct api_key_record record;
 
-    for (uint32_t i = 0; i < KEY_TABLE_KEYS_MAX; i++) {
+    for (uint32_t i = 0; i < API_KEYS_MAX; i++) {
         record = record_of(i, text);
         assert_int_equal(key_table_put(table, &record), ERR_OK);
     }
-    record = record_of(KEY_TABLE_KEYS_MAX, text);
+    record = record_of(API_KEYS_MAX, text);
     assert_int_equal(key_table_put(table, &record), ERR_FULL);
     assert_int_equal(find(table, text), KEY_UNKNOWN);
     record = record_of(77, text);
     key_table_remove(table, slice_from_text(record.id));
-    for (uint32_t i = 0; i < KEY_TABLE_KEYS_MAX; i++) {
+    for (uint32_t i = 0; i < API_KEYS_MAX; i++) {
         (void)record_of(i, text);
         assert_int_equal(find(table, text), i == 77 ? KEY_UNKNOWN : KEY_FOUND);
     }

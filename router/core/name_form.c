@@ -12,7 +12,8 @@
 #include "runtime/base/hash.h"
 
 #define NAME_PREFIX    "user-name:"
-#define SECTION_OWN    "user_name"
+#define SECTION_PREFIX "holdfast_"
+#define SECTION_OWN    SECTION_PREFIX "name"
 #define SECTION_HOLDER "holder"
 #define SCHEMA_VERSION 1u
 #define EDITS          5u
@@ -113,7 +114,7 @@ void name_form_refuse_id(struct arena *arena, const char *field, struct slice pl
 
 /* ---- players that a message names ---- */
 
-struct players_check {
+struct write_check {
     struct arena *arena;
     Holdfast__V1__ErrorDetail *detail;
 };
@@ -130,7 +131,7 @@ static bool names_players(const ProtobufCFieldDescriptor *field)
 }
 
 /* Of one field: its name, and where it stands in its list. */
-static err check_player(struct players_check *check, const struct message_place *place,
+static err check_player(struct write_check *check, const struct message_place *place,
                         const char *name, const char *player_id)
 {
     struct slice id = slice_from_text(player_id != NULL ? player_id : "");
@@ -143,7 +144,7 @@ static err check_player(struct players_check *check, const struct message_place 
     return ERR_INVALID;
 }
 
-static err check_field(struct players_check *check, const struct message_place *place,
+static err check_field(struct write_check *check, const struct message_place *place,
                        const ProtobufCFieldDescriptor *field)
 {
     const char *base = (const char *)place->message;
@@ -173,11 +174,30 @@ static bool is_home(const ProtobufCFieldDescriptor *field, const struct message_
     return field->id == 1 && strcmp(field->name, "player_id") == 0 && (outermost || element);
 }
 
-static err visit_players(void *user, const struct message_place *place)
+/* Sections of a player that UserService keeps. */
+static err check_section(struct write_check *check, const struct message_place *place)
+{
+    const section_edit *edit = (const section_edit *)place->message;
+
+    if (strncmp(edit->name, SECTION_PREFIX, sizeof SECTION_PREFIX - 1) != 0)
+        return ERR_OK;
+    const struct refusal_field wrong = {
+        arena_printf(check->arena, "%sname", message_path(place, check->arena)),
+        "a section that does not begin with " SECTION_PREFIX, slice_from_text(edit->name)
+    };
+
+    refusal_make_field(check->arena, check->detail, &wrong,
+                       "UserService alone writes such a section");
+    return ERR_INVALID;
+}
+
+static err visit_write(void *user, const struct message_place *place)
 {
     const ProtobufCMessageDescriptor *descriptor = place->message->descriptor;
     err e = ERR_OK;
 
+    if (descriptor == &holdfast__v1__section_edit__descriptor)
+        return check_section(user, place);
     for (unsigned i = 0; e == ERR_OK && i < descriptor->n_fields; i++) {
         if (names_players(&descriptor->fields[i]) && !is_home(&descriptor->fields[i], place))
             e = check_field(user, place, &descriptor->fields[i]);
@@ -185,10 +205,10 @@ static err visit_players(void *user, const struct message_place *place)
     return e;
 }
 
-err name_form_check_others(const struct method_info *method, const ProtobufCMessage *message,
+err name_form_check_writes(const struct method_info *method, const ProtobufCMessage *message,
                            struct arena *arena, Holdfast__V1__ErrorDetail *ret_detail)
 {
-    struct players_check check = { arena, ret_detail };
+    struct write_check check = { arena, ret_detail };
 
     bool writes = method->writes || method->scopes == METHOD_SCOPES_WRITE;
 
@@ -196,7 +216,7 @@ err name_form_check_others(const struct method_info *method, const ProtobufCMess
     if (!writes || method->route == METHOD_SHARD_WRITE ||
         (method->traits & METHOD_PASSES_REVIEW) != 0)
         return ERR_OK;
-    return message_walk(&(struct message_visitor){ visit_players, &check, arena, ret_detail },
+    return message_walk(&(struct message_visitor){ visit_write, &check, arena, ret_detail },
                         message);
 }
 

@@ -2,11 +2,12 @@
  * name_form: claims and releases of users' names as transactions, in which nodes know them. Pure.
  *
  * A name has an entity, the player "user-name:<name>#<tag>", letters of ASCII in lower case, which
- * no caller may write. A claim makes three sections and a release deletes them, in one transaction:
+ * no caller may write, nor a player's section of that name. A claim makes three sections and a
+ * release deletes them, in one transaction:
  *
- *   of the player  user_name    the name; so a player has one at most
- *   of the name    holder       who has it; so a name has one holder at most
- *   of the name    of_<hash>    by the hash of the player's id, always along with `holder`
+ *   of the player  holdfast_name   the name; so a player has one at most
+ *   of the name    holder          who has it; so a name has one holder at most
+ *   of the name    of_<hash>       by the hash of the player's id, always along with `holder`
  *
  * A claim wants that there is none of the three. Versions of sections only rise, also over deletes,
  * and the last two have the same one: the number of the binding. A release wants it of both, so it
@@ -37,9 +38,10 @@ void name_form_tell(const struct method_info *method, struct arena *arena,
 bool name_form_is_name(struct slice player_id);
 void name_form_refuse_id(struct arena *arena, const char *field, struct slice player_id,
                          Holdfast__V1__ErrorDetail *ret_detail);
-/* INVALID_ARGUMENT: a write of the caller's own names one as a further player: who receives, trades
- * or takes part. Its home, and those of a batch's elements, are route_find_entity's. */
-NODISCARD err name_form_check_others(const struct method_info *method,
+/* INVALID_ARGUMENT: a write of the caller's own edits a section that UserService keeps, or names a
+ * name as a further player: who receives, trades or takes part. Its home, and those of a batch's
+ * elements, are route_find_entity's. */
+NODISCARD err name_form_check_writes(const struct method_info *method,
                                      const ProtobufCMessage *message, struct arena *arena,
                                      Holdfast__V1__ErrorDetail *ret_detail);
 /* What the profile of a name says; ERR_CORRUPT: its section is none of a claim's. */

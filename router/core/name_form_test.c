@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "holdfast/v1/admin.pb-c.h"
+#include "holdfast/v1/session.pb-c.h"
 #include "holdfast/v1/transaction.pb-c.h"
 #include "router/core/name_form.h"
 #include "router/core/form_fixture.h"
@@ -91,7 +92,7 @@ static void a_claim_wants_a_free_name_and_a_player_without_one(void **state)
     assert_string_equal(made->others[0]->authority, "unheld");
     assert_int_equal(made->n_checks, 1);
     assert_string_equal(made->checks[0]->player_id, "ada");
-    assert_string_equal(made->checks[0]->section->name, "user_name");
+    assert_string_equal(made->checks[0]->section->name, "holdfast_name");
     assert_int_equal(made->checks[0]->section->version, 0);
     assert_int_equal(made->n_changes, 3);
     const Holdfast__V1__SectionEdit *holder = edit_at(made, 0, entity);
@@ -328,6 +329,49 @@ static void callers_write_no_name_otherwise(void **state)
     assert_ptr_equal(form_make(f, METHOD_EXECUTE_TRANSACTION, &execute.base), &execute.base);
 }
 
+/* Else a player could lose its name, or have two, and roles that it was not given. */
+static void callers_write_no_section_of_user_service(void **state)
+{
+    Holdfast__V1__SectionEdit edit = HOLDFAST__V1__SECTION_EDIT__INIT, *edits[] = { &edit };
+    Holdfast__V1__UpdateProfileRequest update = HOLDFAST__V1__UPDATE_PROFILE_REQUEST__INIT,
+                                       *updates[] = { &update };
+    Holdfast__V1__BatchUpdateProfileRequest batch =
+        HOLDFAST__V1__BATCH_UPDATE_PROFILE_REQUEST__INIT;
+    Holdfast__V1__EndSessionRequest end = HOLDFAST__V1__END_SESSION_REQUEST__INIT;
+    Holdfast__V1__TransactionPatch patch = HOLDFAST__V1__TRANSACTION_PATCH__INIT;
+    Holdfast__V1__TransactionChange change = HOLDFAST__V1__TRANSACTION_CHANGE__INIT,
+                                    *changes[] = { &change };
+    Holdfast__V1__ExecuteTransactionRequest execute =
+        HOLDFAST__V1__EXECUTE_TRANSACTION_REQUEST__INIT;
+    const struct {
+        uint32_t method;
+        const ProtobufCMessage *request;
+        const char *field;
+    } cases[] = {
+        { METHOD_UPDATE_PROFILE, &update.base, "edits[0].name" },
+        { METHOD_BATCH_UPDATE_PROFILE, &batch.base, "requests[0].edits[0].name" },
+        { METHOD_END_SESSION, &end.base, "edits[0].name" },
+        { METHOD_EXECUTE_TRANSACTION, &execute.base, "changes[0].patch.edit.name" },
+    };
+    struct form_fixture *f = *state;
+
+    update.n_edits = end.n_edits = batch.n_requests = execute.n_changes = 1;
+    update.edits = end.edits = edits;
+    batch.requests = updates;
+    execute.changes = changes;
+    change.change_case = HOLDFAST__V1__TRANSACTION_CHANGE__CHANGE_PATCH;
+    change.patch = &patch;
+    patch.edit = &edit;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        edit.name = text_lend("holdfast_name");
+        assert_null(form_make(f, cases[i].method, cases[i].request));
+        assert_string_equal(f->detail.field, cases[i].field);
+        assert_string_equal(f->detail.value, "holdfast_name");
+        edit.name = text_lend("holdfas_name");
+        assert_non_null(form_make(f, cases[i].method, cases[i].request));
+    }
+}
+
 /* Every field of every method that writes, but the home, that names a player. */
 static void no_write_reaches_a_name_as_another_player(void **state)
 {
@@ -418,6 +462,7 @@ int main(void)
         TEST(a_conflict_names_what_stands_in_the_way),
         TEST(callers_write_no_name_otherwise),
         TEST(no_write_reaches_a_name_as_another_player),
+        TEST(callers_write_no_section_of_user_service),
         TEST(a_record_about_a_name_can_be_repaired),
         TEST(a_swap_and_a_document_name_no_name),
 #undef TEST

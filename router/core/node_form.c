@@ -121,7 +121,7 @@ err node_form_make(const struct method_info *method, const ProtobufCMessage *mes
                    struct arena *arena, const ProtobufCMessage **ret_message,
                    Holdfast__V1__ErrorDetail *ret_detail)
 {
-    err e = name_form_check_others(method, message, arena, ret_detail);
+    err e = name_form_check_writes(method, message, arena, ret_detail);
 
     *ret_message = message;
     if (e != ERR_OK)

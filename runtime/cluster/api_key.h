@@ -19,7 +19,8 @@ enum {
     API_KEY_ID_SIZE = 12 + 1,
     API_KEY_NAME_SIZE = 64,
     API_KEY_SERVERS_SIZE = 256,
-    API_KEY_RATE_MAX = 1000000
+    API_KEY_RATE_MAX = 1000000,
+    API_KEYS_MAX = 8192 /* Of a cluster; routers know no more. */
 };
 
 struct api_key_record {

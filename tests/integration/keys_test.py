@@ -1,5 +1,6 @@
 """API keys: who may call what, from issue to revocation, over real processes."""
 
+import base64
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ import urllib.request
 from client import Client, RpcError, uuid7
 from cluster import BIN, SANITIZED, Cluster, ClusterTest, wait_for
 
+KEYS_MAX = 8192
 SOON_S = 5.0 if SANITIZED else 1.0  # Within which a revocation must act.
 
 
@@ -258,6 +260,35 @@ class KeysTest(ClusterTest):
         self.assertIn(key_id, stored)
         for text in (stored, self.holdfast("key", "list")[0], self.cluster.router.log()):
             self.assertNotIn(key[3:], text)
+
+    def etcd(self, call, body):
+        request = urllib.request.Request(f"{self.cluster.etcd_url}/v3/kv/{call}", data=json.dumps(body).encode())
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def test_no_key_is_issued_that_routers_would_not_know(self):
+        def coded(text):
+            return base64.b64encode(text.encode()).decode()
+        _, key_id = self.issue("pattern", "read", "--expires-days", "1")
+        found = self.etcd("range", {"key": coded("/holdfast/"), "range_end": coded("/holdfast0")})["kvs"]
+        pattern = next(kv for kv in found if base64.b64decode(kv["key"]).decode().endswith(key_id))
+        name, record = (base64.b64decode(pattern[part]).decode() for part in ("key", "value"))
+        digest = json.loads(record)["digest"]
+        there = len(json.loads(self.holdfast("key", "list", "-o", "json")[0]))
+        others = [f"{n:012x}" for n in range(KEYS_MAX - there)]
+        puts = [{"requestPut": {"key": coded(name.replace(key_id, other)), "value": coded(
+            record.replace(digest, other + digest[12:]).replace(key_id, other))}} for other in others]
+        for first in range(0, len(puts), 128):
+            self.etcd("txn", {"success": puts[first:first + 128]})
+        try:
+            self.assertIn(f"has {KEYS_MAX} keys, at most {KEYS_MAX}; 0 of them have expired",
+                          self.holdfast("key", "issue", "one-more", "--scopes", "read", code=1)[1])
+            self.holdfast("key", "revoke", others[7])
+            key, _ = self.issue("one-more", "read")
+            self.assertTrue(self.is_known(self.with_key(key)))
+        finally:
+            last = name.replace(key_id, others[-1]) + "0"
+            self.etcd("deleterange", {"key": coded(name.replace(key_id, others[0])), "range_end": coded(last)})
 
     def test_a_key_is_throttled_at_its_rate(self):
         key, _ = self.issue("slow", "read", "--rate", "1")

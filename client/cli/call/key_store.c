@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/console/clock.h"
 #include "runtime/base/check.h"
 #include "runtime/etcd/etcd.h"
 #include "runtime/loop/loop.h"
@@ -163,20 +164,6 @@ static err commit(struct key_store *store, struct etcd_txn *txn)
     return e;
 }
 
-err key_store_put(struct key_store *store, const struct api_key_record *record)
-{
-    const struct cluster_key key = cluster_key_api_key(store->cluster, record->id);
-    const struct cluster_key revoked = cluster_key_revoked(store->cluster, record->id);
-    struct etcd_txn *txn = etcd_txn_new();
-    struct buf json = { 0 };
-
-    api_key_record_encode(record, &json);
-    etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), buf_slice(&json), 0);
-    etcd_txn_delete(txn, ETCD_THEN, cluster_key_slice(&revoked));
-    buf_deinit(&json);
-    return commit(store, txn);
-}
-
 err key_store_remove(struct key_store *store, const struct api_key_record *record)
 {
     const struct cluster_key key = cluster_key_api_key(store->cluster, record->id);
@@ -255,6 +242,48 @@ static err read_one(struct key_store *store, const char *id, struct api_key_reco
     return e;
 }
 
+/* Routers know API_KEYS_MAX keys: which of more they knew would hang on their ids. ERR_INVALID. */
+static err check_room(struct key_store *store, const char *id)
+{
+    struct api_key_record *records;
+    uint32_t count, expired = 0;
+    uint64_t now_ms = wall_ms();
+    bool stands = false;
+
+    err e = key_store_list(store, &records, &count);
+    if (e != ERR_OK)
+        return e;
+    for (uint32_t i = 0; i < count; i++) {
+        stands |= strcmp(records[i].id, id) == 0;
+        expired += records[i].expires_at_ms != 0 && records[i].expires_at_ms <= now_ms;
+    }
+    free(records);
+    if (stands || count < API_KEYS_MAX)
+        return ERR_OK;
+    fprintf(stderr,
+            "holdfast: the cluster has %u keys, at most %d; %u of them have expired: revoke keys "
+            "that are of no use any more\n",
+            count, API_KEYS_MAX, expired);
+    return ERR_INVALID;
+}
+
+err key_store_put(struct key_store *store, const struct api_key_record *record)
+{
+    const struct cluster_key key = cluster_key_api_key(store->cluster, record->id);
+    const struct cluster_key revoked = cluster_key_revoked(store->cluster, record->id);
+    struct buf json = { 0 };
+
+    err e = check_room(store, record->id);
+    if (e != ERR_OK)
+        return e;
+    struct etcd_txn *txn = etcd_txn_new();
+    api_key_record_encode(record, &json);
+    etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), buf_slice(&json), 0);
+    etcd_txn_delete(txn, ETCD_THEN, cluster_key_slice(&revoked));
+    buf_deinit(&json);
+    return commit(store, txn);
+}
+
 static void on_revoked(void *context, err e, const struct etcd_range_result *result)
 {
     struct key_store *store = context;
@@ -308,7 +337,7 @@ err key_store_register(struct key_store *store, struct api_key_record *record, b
 {
     struct api_key_record stands = { .rate_per_s = 0 };
     bool done = false;
-    err e = ERR_OK;
+    err e = check_room(store, record->id);
 
     *ret_revoked = false;
     for (int i = 0; i < REGISTER_TRIES_MAX && e == ERR_OK && !done && !*ret_revoked; i++) {

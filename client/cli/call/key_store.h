@@ -22,7 +22,8 @@ NODISCARD err key_store_open(const struct arguments *arguments, struct key_store
 /* NULL is allowed. */
 void key_store_close(struct key_store *store);
 
-/* Writes it, over one of the same id too, and over a revocation. */
+/* Writes it, over one of the same id too, and over a revocation. ERR_INVALID: there are
+ * API_KEYS_MAX others. */
 NODISCARD err key_store_put(struct key_store *store, const struct api_key_record *record);
 NODISCARD err key_store_remove(struct key_store *store, const struct api_key_record *record);
 /* Writes its name, scopes and authority; the limits of one that stands are kept, and told in

@@ -53,6 +53,7 @@ struct preparation {
     ProtobufCMessage *request;
     struct envelope envelope;
     struct op op;
+    struct refusal no_room; /* Unless it is a repetition. Code 0: there is room. */
 };
 
 static err prepare_entity(struct preparation *p)
@@ -168,6 +169,21 @@ static err check_room_of_keys(struct preparation *p)
     return e;
 }
 
+/* What was carried out before takes no more room: whether it was is seen last. */
+static void check_rooms(struct preparation *p)
+{
+    err e = ERR_OK;
+
+    if (!p->op.id.typed && p->op.id.text.size > 0)
+        e = check_room(p);
+    else if (p->op.id.is_key)
+        e = check_room_of_keys(p);
+    if (e == ERR_OK)
+        return;
+    p->no_room = *p->refusal;
+    *p->refusal = (struct refusal){ 0 };
+}
+
 static err prepare_mutation(struct preparation *p)
 {
     err e = prepare_entity(p);
@@ -175,10 +191,8 @@ static err prepare_mutation(struct preparation *p)
     CHECK(p->envelope.op_id != NULL);
     if (e == ERR_OK)
         e = prepare_id(p);
-    if (e == ERR_OK && !p->op.id.typed && p->op.id.text.size > 0)
-        e = check_room(p);
-    if (e == ERR_OK && p->op.id.is_key)
-        e = check_room_of_keys(p);
+    if (e == ERR_OK)
+        check_rooms(p);
     if (e == ERR_OK && p->envelope.authority != NULL)
         e = prepare_authority(p);
     if (e == ERR_OK && p->envelope.attempt != NULL) {
@@ -275,10 +289,10 @@ static err prepare_request(struct preparation *p, const struct method_info *meth
         .state = state_of_now(p->applier),
     };
     e = p->handler->check != NULL ? p->handler->check(&context, p->request) : ERR_OK;
-    if (e == ERR_OK && context.deferred.code == 0)
+    if (e == ERR_OK && context.deferred.code == 0 && p->no_room.code == 0)
         return ERR_OK;
     if (e == ERR_OK)
-        *p->refusal = context.deferred;
+        *p->refusal = context.deferred.code != 0 ? context.deferred : p->no_room;
     if (e == ERR_OK ? !repeats(p, method) : p->refusal->code != CODE(NOT_FOUND) || !may_repeat(p))
         return ERR_INVALID;
     *p->refusal = (struct refusal){ 0 };

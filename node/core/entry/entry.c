@@ -13,6 +13,23 @@
 #define ENTRY_HASHED_BYTES 48u
 #define ENTRY_HEADER_BYTES 80u
 
+void dot_encode(struct dot dot, struct buf *out)
+{
+    buf_put_u64(out, dot.epoch);
+    buf_put_u64(out, dot.owner);
+    buf_put_u64(out, dot.counter);
+}
+
+struct dot dot_decode(struct reader *reader)
+{
+    struct dot dot;
+
+    dot.epoch = read_u64(reader);
+    dot.owner = read_u64(reader);
+    dot.counter = read_u64(reader);
+    return dot;
+}
+
 int dot_compare(struct dot a, struct dot b)
 {
     if (a.epoch != b.epoch)

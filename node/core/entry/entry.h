@@ -44,6 +44,9 @@ struct entry {
 
 /* Orders by epoch, then counter: what promotion compares. */
 int dot_compare(struct dot a, struct dot b);
+/* 24 bytes: epoch, owner, counter. */
+void dot_encode(struct dot dot, struct buf *out);
+struct dot dot_decode(struct reader *reader);
 
 /* What an entry says beside its body: see there. */
 struct entry_head {

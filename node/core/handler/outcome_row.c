@@ -10,48 +10,77 @@
 
 #define OUTCOME_ROW_VERSION       1u
 #define OUTCOME_ROW_VERSION_KEYED 2u /* A row of TABLE_KEYED stands for it. */
+#define OUTCOME_ROW_VERSION_AGAIN 3u /* PENDING, and an earlier attempt was refused. */
+
+static void before_put(const struct outcome_before *before, struct buf *out)
+{
+    buf_put_u32(out, before->attempt);
+    dot_encode(before->dot, out);
+    buf_put_u64(out, before->version);
+    buf_put_u64(out, before->decided_at_ms);
+    buf_put_u32(out, (uint32_t)before->body.size);
+    buf_append(out, before->body.data, before->body.size);
+}
+
+static struct outcome_before before_read(struct reader *reader)
+{
+    struct outcome_before before;
+
+    before.attempt = read_u32(reader);
+    before.dot = dot_decode(reader);
+    before.version = read_u64(reader);
+    before.decided_at_ms = read_u64(reader);
+    before.body = read_raw(reader, read_u32(reader));
+    return before;
+}
 
 void outcome_row_encode(const struct outcome_row *row, struct buf *out)
 {
     CHECK(row->method <= UINT16_MAX);
+    CHECK(!row->refused_before || (row->state == OUTCOME_ROW_PENDING && !row->keyed));
     (void)buf_reserve(out, row->body.size + 80);
-    buf_put_u8(out, row->keyed ? OUTCOME_ROW_VERSION_KEYED : OUTCOME_ROW_VERSION);
+    buf_put_u8(out, row->refused_before ? OUTCOME_ROW_VERSION_AGAIN
+                    : row->keyed        ? OUTCOME_ROW_VERSION_KEYED
+                                        : OUTCOME_ROW_VERSION);
     buf_put_u8(out, (uint8_t)row->state);
     buf_put_u16(out, (uint16_t)row->method);
     buf_put_u32(out, row->attempt);
     buf_append(out, row->payload.bytes, sizeof row->payload.bytes);
-    buf_put_u64(out, row->dot.epoch);
-    buf_put_u64(out, row->dot.owner);
-    buf_put_u64(out, row->dot.counter);
+    dot_encode(row->dot, out);
     buf_put_u64(out, row->version);
     buf_put_u64(out, row->decided_at_ms);
+    if (row->refused_before)
+        before_put(&row->before, out);
     buf_append(out, row->body.data, row->body.size);
 }
 
 err outcome_row_decode(struct slice bytes, struct outcome_row *ret_row)
 {
     struct reader reader = reader_from(bytes);
-    struct outcome_row row;
+    struct outcome_row row = { .method = 0 };
 
     uint8_t version = read_u8(&reader);
-    if (version != OUTCOME_ROW_VERSION && version != OUTCOME_ROW_VERSION_KEYED)
+    if (version < OUTCOME_ROW_VERSION || version > OUTCOME_ROW_VERSION_AGAIN)
         return ERR_CORRUPT;
     row.keyed = version == OUTCOME_ROW_VERSION_KEYED;
+    row.refused_before = version == OUTCOME_ROW_VERSION_AGAIN;
     uint8_t state = read_u8(&reader);
     if (state < OUTCOME_ROW_PENDING || state > OUTCOME_ROW_ABORTED)
         return ERR_CORRUPT;
     row.state = (enum outcome_state)state;
+    if (row.refused_before && row.state != OUTCOME_ROW_PENDING)
+        return ERR_CORRUPT;
     row.method = read_u16(&reader);
     row.attempt = read_u32(&reader);
     struct slice payload = read_raw(&reader, sizeof row.payload.bytes);
     if (payload.size != sizeof row.payload.bytes)
         return ERR_CORRUPT;
     memcpy(row.payload.bytes, payload.data, payload.size);
-    row.dot.epoch = read_u64(&reader);
-    row.dot.owner = read_u64(&reader);
-    row.dot.counter = read_u64(&reader);
+    row.dot = dot_decode(&reader);
     row.version = read_u64(&reader);
     row.decided_at_ms = read_u64(&reader);
+    if (row.refused_before)
+        row.before = before_read(&reader);
     row.body = read_raw(&reader, reader_left(&reader));
     if (reader_finish(&reader) != ERR_OK)
         return ERR_CORRUPT;
@@ -127,12 +156,40 @@ static void drop_date(struct apply_context *context, const struct op_id *id)
     damage_count_down(context->damage, &context->meta->key_count, 1);
 }
 
+/* How an earlier attempt was refused, whose row one that is PENDING takes the place of. */
+static bool before_find(struct apply_context *context, const struct op_id *id,
+                        struct outcome_before *ret_before)
+{
+    struct outcome_row stood;
+    struct row_key key;
+    struct slice value;
+
+    row_key_operation(&key, context->op->entity, id);
+    if (state_find(context->state, row_key_slice(&key), &value) != STATE_PRESENT ||
+        outcome_row_decode(value, &stood) != ERR_OK)
+        return false;
+    if (stood.state == OUTCOME_ROW_REFUSED)
+        *ret_before = (struct outcome_before){
+            stood.attempt,
+            stood.dot,
+            stood.version,
+            stood.decided_at_ms,
+            arena_copy(context->arena, stood.body),
+        };
+    else
+        *ret_before = stood.before;
+    return stood.state == OUTCOME_ROW_REFUSED || stood.refused_before;
+}
+
 void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
                        const struct outcome_row *row)
 {
     struct outcome_row stored = *row;
     struct row_key key;
 
+    stored.refused_before = row->state == OUTCOME_ROW_PENDING && !is_new &&
+                            context->version >= REFUSED_BEFORE_APPLY_VERSION &&
+                            before_find(context, id, &stored.before);
     stored.keyed =
         id->is_key && row->state != OUTCOME_ROW_PENDING && context->version >= KEYS_APPLY_VERSION;
     buf_clear(context->scratch);
@@ -169,15 +226,35 @@ uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *are
     return seq;
 }
 
-void outcome_row_delete(struct apply_context *context, const struct op_id *id)
+err outcome_row_withdraw(struct apply_context *context, const struct op_id *id)
 {
+    struct outcome_row row;
     struct row_key key;
 
+    enum state_found found =
+        outcome_row_find(context->state, context->op->entity, id, context->need, &row);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (found == STATE_PRESENT && row.state == OUTCOME_ROW_PENDING && row.refused_before) {
+        const struct outcome_row refused = {
+            .state = OUTCOME_ROW_REFUSED,
+            .method = row.method,
+            .attempt = row.before.attempt,
+            .payload = row.payload,
+            .dot = row.before.dot,
+            .version = row.before.version,
+            .decided_at_ms = row.before.decided_at_ms,
+            .body = arena_copy(context->arena, row.before.body),
+        };
+        outcome_row_store(context, id, false, &refused);
+        return ERR_OK;
+    }
     drop_date(context, id);
     row_key_operation(&key, context->op->entity, id);
     state_delete(context->state, row_key_slice(&key));
     if (!id->typed)
         damage_count_down(context->damage, &context->meta->operation_count, 1);
+    return ERR_OK;
 }
 
 static Holdfast__V1__OperationState status_state(enum outcome_state state)

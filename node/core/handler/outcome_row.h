@@ -16,6 +16,15 @@ enum outcome_state {
     OUTCOME_ROW_ABORTED = 4     /* Sealed before it was carried out; attempt is UINT32_MAX.   */
 };
 
+/* What a REFUSED row said, beside its method and its payload. */
+struct outcome_before {
+    uint32_t attempt; /* 0 to UINT32_MAX - 1. */
+    struct dot dot;
+    uint64_t version;
+    uint64_t decided_at_ms;
+    struct slice body;
+};
+
 struct outcome_row {
     enum outcome_state state;
     uint32_t method;        /* 0: sealed unseen. */
@@ -25,6 +34,9 @@ struct outcome_row {
     uint64_t version;       /* Of the entity, after it. */
     uint64_t decided_at_ms;
     bool keyed; /* Of a `key:` id: a row of TABLE_KEYED says when it is over. */
+    /* PENDING: an earlier attempt was refused, and is if this one ends without an outcome. */
+    bool refused_before;
+    struct outcome_before before;
     struct slice body;
 };
 
@@ -43,8 +55,9 @@ enum state_found outcome_row_find(struct state *state, struct slice entity, cons
 bool outcome_row_is_over(const struct outcome_row *row, const struct op_id *id, uint64_t now_ms);
 /* Whether the answer or the refusal that it keeps can be read; the row itself can. */
 bool outcome_row_body_is_sound(const struct outcome_row *row, struct arena *arena);
-/* Writes the row in the open transaction. `is_new`: none stood; the shard's counters follow, and
- * from apply version 5 on a `key:`'s row of TABLE_KEYED. What stood under the id is in memory. */
+/* Writes the row in the open transaction; `before` follows from what stands. `is_new`: none stood,
+ * or it is over; the shard's counters follow, and from apply version 5 on a `key:`'s row of
+ * TABLE_KEYED. What stood under the id is in memory. */
 void outcome_row_store(struct apply_context *context, const struct op_id *id, bool is_new,
                        const struct outcome_row *row);
 /* COMMITTED: the ledger entry that the operation wrote, as its answer says; 0: none. */
@@ -53,8 +66,10 @@ uint64_t outcome_row_ledger_seq(const struct outcome_row *row, struct arena *are
 void outcome_row_date(struct apply_context *context, struct slice entity, struct slice op_id,
                       uint64_t decided_at_ms);
 #define KEYS_APPLY_VERSION 5u
-/* Forgets the row of an operation whose attempt ends without an outcome. */
-void outcome_row_delete(struct apply_context *context, const struct op_id *id);
+/* Of an operation that is pending: this attempt ends without an outcome. Its row goes, or says
+ * again how an earlier attempt was refused: packets of that may still come. ERR_NEED. */
+NODISCARD err outcome_row_withdraw(struct apply_context *context, const struct op_id *id);
+#define REFUSED_BEFORE_APPLY_VERSION 10u
 /* Who tells it. */
 struct outcome_teller {
     const struct meta *meta;

@@ -53,22 +53,6 @@ void meta_deinit(struct meta *meta)
         totals_deinit(&meta->cuts[i].totals);
 }
 
-static void put_dot(struct dot dot, struct buf *out)
-{
-    buf_put_u64(out, dot.epoch);
-    buf_put_u64(out, dot.owner);
-    buf_put_u64(out, dot.counter);
-}
-
-static struct dot read_dot(struct reader *reader)
-{
-    struct dot dot;
-    dot.epoch = read_u64(reader);
-    dot.owner = read_u64(reader);
-    dot.counter = read_u64(reader);
-    return dot;
-}
-
 static void put_incarnation(struct incarnation incarnation, struct buf *out)
 {
     buf_put_u64(out, incarnation.generation);
@@ -175,7 +159,7 @@ void meta_encode(const struct meta *meta, struct buf *out)
 
     buf_put_u8(out, version);
     buf_put_u64(out, meta->applied_index);
-    put_dot(meta->applied_dot, out);
+    dot_encode(meta->applied_dot, out);
     buf_put_hash(out, meta->applied_hash);
     buf_put_hash(out, meta->outcome_hash);
     buf_put_u64(out, meta->owner_ms);
@@ -313,7 +297,7 @@ static void read_quarantine(struct reader *reader, struct meta *meta)
 static void read_meta(struct reader *reader, struct meta *meta)
 {
     meta->applied_index = read_u64(reader);
-    meta->applied_dot = read_dot(reader);
+    meta->applied_dot = dot_decode(reader);
     meta->applied_hash = read_hash(reader);
     meta->outcome_hash = read_hash(reader);
     meta->owner_ms = read_u64(reader);

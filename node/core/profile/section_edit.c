@@ -8,6 +8,7 @@
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
+#include "node/core/profile/user_flags.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
@@ -25,7 +26,7 @@ static const char *edit_field(struct arena *arena, const char *edit, const char 
 
 static err check_name(struct check_context *context, const char *called, const char *name)
 {
-    static const char *const reserved[] = { "wallet", "inventory", "ledger", "user_flags" };
+    static const char *const reserved[] = { "wallet", "inventory", "ledger", USER_FLAGS_SECTION };
     struct slice text = slice_from_text(name);
     const char *field = edit_field(context->arena, called, "name");
 
@@ -34,9 +35,9 @@ static err check_name(struct check_context *context, const char *called, const c
                               text_shorten(context->arena, text));
     for (size_t i = 0; i < ARRAY_SIZE(reserved); i++) {
         if (strcmp(name, reserved[i]) == 0)
-            return refuse_invalid(context->arena, context->refusal, field,
-                                  "not wallet, inventory, ledger or user_flags: these are typed",
-                                  name);
+            return refuse_invalid(
+                context->arena, context->refusal, field,
+                "not wallet, inventory, ledger or " USER_FLAGS_SECTION ": these are typed", name);
     }
     return ERR_OK;
 }

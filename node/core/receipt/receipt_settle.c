@@ -112,7 +112,7 @@ static err carry_out(struct settlement *s)
 }
 
 /* The operation's one outcome, and for the caller that waits for it. */
-static void outcome_keep(struct settlement *s, uint64_t seq, struct settled *ret_settled)
+static err outcome_keep(struct settlement *s, uint64_t seq, struct settled *ret_settled)
 {
     struct outcome_row *row = &s->outcome;
 
@@ -129,16 +129,15 @@ static void outcome_keep(struct settlement *s, uint64_t seq, struct settled *ret
         .entity = s->op.entity,
         .op_id = s->op.id.text,
     };
-    if (!s->recorded) {
-        outcome_row_delete(s->context, &s->op.id);
-        return;
-    }
+    if (!s->recorded)
+        return outcome_row_withdraw(s->context, &s->op.id);
     if (row->state == OUTCOME_ROW_ABORTED)
         row->body = (struct slice){ 0 };
     if (row->state != OUTCOME_ROW_COMMITTED && s->sealed)
         row->attempt = UINT32_MAX;
     row->decided_at_ms = s->context->owner_ms;
     outcome_row_store(s->context, &s->op.id, false, row);
+    return ERR_OK;
 }
 
 static err decide(struct settlement *s, const Holdfast__Internal__V1__ChannelResult *result)
@@ -184,6 +183,6 @@ err receipt_settle(struct apply_context *context, const Holdfast__Internal__V1__
     }
     err e = decide(&s, result);
     if (e == ERR_OK)
-        outcome_keep(&s, result->seq, ret_settled);
+        e = outcome_keep(&s, result->seq, ret_settled);
     return e;
 }

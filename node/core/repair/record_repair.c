@@ -333,7 +333,8 @@ static err make_returned(struct step *step)
 
 /* ---- records that go ---- */
 
-/* Its caller's next try is a first one; a receipt that was bound to it is found so. */
+/* Its caller's next try is a first one, or follows one that was refused; a receipt that was bound
+ * to it is found so. */
 static err drop_receipt(struct step *step)
 {
     struct apply_context context = *step->context;
@@ -345,9 +346,9 @@ static err drop_receipt(struct step *step)
     if (e != ERR_OK)
         return e;
     context.op = &op;
-    outcome_row_delete(&context, &op.id);
-    step->repair->dropped = true;
-    return ERR_OK;
+    e = outcome_row_withdraw(&context, &op.id);
+    step->repair->dropped = e == ERR_OK;
+    return e;
 }
 
 /* ---- how a transaction was decided ---- */

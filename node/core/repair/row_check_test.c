@@ -114,6 +114,17 @@ static void outcomes(void **state)
     buf_clear(&row);
     outcome_row_encode(&outcome, &row);
     (void)check_entity(&arena, &key, buf_slice(&row), false);
+    /* An attempt after one that was refused: cut off anywhere, it is none. */
+    outcome = (struct outcome_row){
+        .state = OUTCOME_ROW_PENDING,
+        .method = METHOD_START_SESSION,
+        .attempt = 2,
+        .refused_before = true,
+        .before = { 1, { 3, 4, 5 }, 6, 7, SLICE_LITERAL("why") },
+    };
+    buf_clear(&row);
+    outcome_row_encode(&outcome, &row);
+    check_both(&key, buf_slice(&row), ANN);
     outcome = (struct outcome_row){ .state = OUTCOME_ROW_PENDING, .method = METHOD_GRANT };
     buf_clear(&row);
     outcome_row_encode(&outcome, &row);

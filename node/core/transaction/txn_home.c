@@ -505,10 +505,8 @@ static err outcome_decide(struct decision *d)
         .entity = d->op.entity,
         .op_id = d->op.id.text,
     };
-    if (!recorded) {
-        outcome_row_delete(&d->home, &d->op.id);
-        return ERR_OK;
-    }
+    if (!recorded)
+        return outcome_row_withdraw(&d->home, &d->op.id);
     row.state = d->commit   ? OUTCOME_ROW_COMMITTED
                 : d->sealed ? OUTCOME_ROW_ABORTED
                             : OUTCOME_ROW_REFUSED;

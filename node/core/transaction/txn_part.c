@@ -21,6 +21,8 @@
 #define RETRY_MS_MIN    20u
 #define RETRY_MS_SPREAD 60u
 #define TOKEN_BYTES_MAX LIMIT_TOKEN_BYTES
+/* Before it, who had entered another transaction since was taken for damaged. */
+#define FINISHED_BEFORE_APPLY_VERSION 10u
 
 typedef Holdfast__Internal__V1__TxnPart txn_part;
 typedef Holdfast__Internal__V1__TxnTaken txn_taken;
@@ -549,6 +551,12 @@ err txn_part_finish(struct txn_player *p, const txn_intent *intent, bool commit,
     return e;
 }
 
+/* The player was finished before, and has entered another transaction since. */
+static bool is_of_another(const struct player *player, const txn_intent *intent, struct txn_ref ref)
+{
+    return txn_ref_equal(txn_ref_of(intent->txn), player->txn) && !txn_ref_equal(player->txn, ref);
+}
+
 err txn_intent_finish(struct apply_context *entry, struct txn_ref ref, bool commit,
                       const Holdfast__Internal__V1__TxnGive *give)
 {
@@ -564,6 +572,9 @@ err txn_intent_finish(struct apply_context *entry, struct txn_ref ref, bool comm
     if (e != ERR_OK)
         return e;
     if (found == STATE_ABSENT && !txn_ref_equal(p->context.player->txn, ref))
+        return ERR_NOT_FOUND;
+    if (intent != NULL && entry->version >= FINISHED_BEFORE_APPLY_VERSION &&
+        is_of_another(p->context.player, intent, ref))
         return ERR_NOT_FOUND;
     /* It was left by PREPARE, and not written since. */
     if (intent == NULL || !txn_ref_equal(p->context.player->txn, ref) ||

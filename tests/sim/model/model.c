@@ -6,6 +6,7 @@
 #include "idl/error_code.h"
 #include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/handler/outcome_row.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "tests/sim/events/event.h"
@@ -87,7 +88,7 @@ static bool is_too_old(const struct change *c, const struct op_model *op)
     if (op->ms > c->shard->floor_ms)
         return op->state == OP_NONE && op->ms != UINT64_MAX &&
                op->ms + window_ms < c->entry->owner_ms;
-    return op->state == OP_NONE ||
+    return op->state == OP_NONE || op->forgotten ||
            (op->state != OP_PENDING && !c->outcome->duplicate && floor_refuses(c));
 }
 
@@ -102,8 +103,13 @@ static void on_its_way(struct change *c, struct op_model *op)
     }
     if (op->state == OP_PENDING)
         model_fail_op(c, op, "is debited a second time");
+    bool refused_before = op->state == OP_REFUSED;
+    uint32_t attempt_before = op->attempt;
     model_asked(c, op);
     caller_take(c, op);
+    op->refused_before = refused_before && applier_meta(c->shard->applier)->apply_version >=
+                                               REFUSED_BEFORE_APPLY_VERSION;
+    op->attempt_before = attempt_before;
     model_check_version(c, op);
     if (!receipt_is_id(c->op.id.text))
         model_version_rises(c, op);

@@ -148,6 +148,8 @@ void rows_check(const struct change *c);
 /* ---- model_op.c ---- */
 /* Done in this entry, under the authority that the operation names. */
 void model_carried_out(struct change *c, struct op_model *op);
+/* What was pending ends without an outcome: as if this attempt had never been. */
+void model_attempt_ends(struct op_model *op);
 /* Asked for: nothing is done yet. */
 void model_asked(struct change *c, struct op_model *op);
 void model_version_rises(struct change *c, const struct op_model *op);

@@ -3,7 +3,9 @@
 #include <inttypes.h>
 
 #include "idl/error_code.h"
+#include "idl/method.h"
 #include "node/core/codec/arena_proto.h"
+#include "node/core/handler/operation_floor.h"
 #include "node/core/handler/outcome_row.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
@@ -45,8 +47,12 @@ void floor_check(struct sim *sim, uint32_t number)
     CHECK(state_range_visit(applier_state(shard->applier), &all, &shard->need, count_row, &kept) ==
           ERR_OK);
     for (uint32_t i = 0; i < sim->oracle->op_count; i++) {
-        const struct op_model *op = &sim->oracle->ops[i];
+        struct op_model *op = &sim->oracle->ops[i];
         if (op->shard != number || op->state != OP_PENDING || op->ms == UINT64_MAX)
+            continue;
+        op->forgotten |= meta->apply_version < FLOOR_APPLY_VERSION && op->ms <= meta->floor_ms &&
+                         op->method == METHOD_START_SESSION;
+        if (op->forgotten)
             continue;
         pending++;
         sim->counts.pending_below += op->ms <= meta->floor_ms;

@@ -161,6 +161,15 @@ static void take_effect(struct change *c, struct op_model *op)
     op->by_system = c->op.authority.kind == AUTHORITY_SYSTEM;
 }
 
+void model_attempt_ends(struct op_model *op)
+{
+    op->state = op->refused_before ? OP_REFUSED : OP_NONE;
+    if (op->refused_before)
+        op->attempt = op->attempt_before;
+    else
+        op->method = 0;
+}
+
 void model_check_free(const struct change *c, const struct op_model *op)
 {
     if (c->player->txn != 0)

@@ -224,12 +224,11 @@ static void ends_refused(struct change *own, struct op_model *op,
     own->sim->oracle->pending--;
     if ((record->decision == REJECTED) != (detail->code == CODE(OPERATION_ID_MISMATCH)))
         fail(own, receipt, "is refused otherwise than decided");
-    if (!detail->final) { /* For now only: as if it had never been. */
+    if (!detail->final) {
         if (record->decision != APPLIED || record->sealed)
             fail(own, receipt, "has no outcome though it was decided");
         model_check_reason(own, op, (int)detail->code);
-        op->state = OP_NONE;
-        op->method = 0;
+        model_attempt_ends(op);
         own->sim->counts.receipts_put_off++;
         return;
     }

@@ -558,9 +558,8 @@ static void op_ends(struct change *c, const struct txn_model *txn, const struct 
     const Holdfast__Internal__V1__Refusal *detail =
         (const void *)arena_unpack(arena, &holdfast__internal__v1__refusal__descriptor, told->body);
     CHECK(detail != NULL);
-    if (!detail->final) { /* A conflict: as if it had never been. */
-        op->state = OP_NONE;
-        op->method = 0;
+    if (!detail->final) {
+        model_attempt_ends(op);
         c->sim->counts.txns_conflicted++;
         return;
     }

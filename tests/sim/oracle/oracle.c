@@ -280,7 +280,8 @@ static void apply(struct sim *sim, uint32_t number, struct entry *entry)
         shard->stalled_ms = sim->now_ms;
     shard->logged_ms = sim->now_ms;
     model_apply(sim, number, entry, &outcome);
-    if (floor_ms > shard->floor_ms || applier_meta(shard->applier)->operation_count < operations)
+    if (!sim->damaged &&
+        (floor_ms > shard->floor_ms || applier_meta(shard->applier)->operation_count < operations))
         floor_check(sim, number);
     damage_look(sim, entry, &outcome);
     damage_applied(sim);

@@ -78,14 +78,16 @@ struct op_model {
     char key[MODEL_KEY_BYTES]; /* Entity, a space, op_id. */
     enum op_state state;
     uint32_t method;
-    uint32_t attempt;       /* Highest evaluated. */
-    uint64_t ms;            /* Of a UUIDv7; UINT64_MAX: typed. */
-    bool is_key, again;     /* Of kind `key:`; it was over, and the id is used again. */
-    uint32_t shard;         /* That had it last. */
-    uint32_t before;        /* What the id stood for until that was over: place plus one; 0. */
-    uint64_t index;         /* That decided it. */
-    uint64_t refused_index; /* Of the newest refusal... */
-    uint64_t refused_ms;    /* ... and when, of the run. */
+    uint32_t attempt;        /* Highest evaluated. */
+    bool refused_before;     /* OP_PENDING: an earlier attempt was refused, ... */
+    uint32_t attempt_before; /* ... and is again if this one ends without an outcome. */
+    uint64_t ms;             /* Of a UUIDv7; UINT64_MAX: typed. */
+    bool is_key, again;      /* Of kind `key:`; it was over, and the id is used again. */
+    uint32_t shard;          /* That had it last. */
+    uint32_t before;         /* What the id stood for until that was over: place plus one; 0. */
+    uint64_t index;          /* That decided it. */
+    uint64_t refused_index;  /* Of the newest refusal... */
+    uint64_t refused_ms;     /* ... and when, of the run. */
     uint64_t
         settled_index; /* A transfer: that logged its decision; `index` is that of its debit. */
     struct dot dot;
@@ -109,7 +111,8 @@ struct op_model {
     bool open, expired;
     bool sent; /* Post: to another player. */
     bool waited;
-    bool too_old;     /* Refused as such once. */
+    bool too_old;   /* Refused as such once. */
+    bool forgotten; /* By a program below FLOOR_APPLY_VERSION, while it was pending; it waits on. */
     uint64_t told_ms; /* When a caller was first told that it is done; 0: none was. */
 };
 
