@@ -246,7 +246,7 @@ static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_requ
     uint64_t window_ms = crowded ? OPERATION_WINDOW_MS_MIN : policy->operation_window_ms;
     bool by_pages =
         meta->apply_version >= FLOOR_APPLY_VERSION && applier->version_max >= FLOOR_APPLY_VERSION;
-    struct row_key after = applier->prune_after;
+    size_t after_size = applier->prune_after.size; /* A sweep that ends empties it. */
 
     if (unix_ms < applier->prune_next_ms && !crowded)
         return false;
@@ -259,12 +259,12 @@ static bool operations_due(struct applier *applier, uint64_t unix_ms, prune_requ
         ret_prune->decided_ms = unix_ms - window_ms + OPERATION_LATE_MS;
     if (by_pages && sweep_due(applier, unix_ms, ret_prune))
         return true;
-    if (after.size == 0 && meta->floor_ms + (crowded ? DUE_ASK_MS : 0) >= unix_ms - window_ms)
+    if (after_size == 0 && meta->floor_ms + (crowded ? DUE_ASK_MS : 0) >= unix_ms - window_ms)
         return false;
     applier->prune_next_ms = unix_ms + PRUNE_EVERY_MS;
-    if (after.size == 0 && by_pages && meta->floor_ms > 0)
-        row_key_operation_bound(&after, meta->floor_ms - 1);
-    applier->prune_after = after;
+    applier->prune_after.size = after_size;
+    if (after_size == 0 && by_pages && meta->floor_ms > 0)
+        row_key_operation_bound(&applier->prune_after, meta->floor_ms - 1);
     bool due =
         page_due(applier, row_key_slice(&applier->prune_after), unix_ms - window_ms, ret_prune);
     uint64_t excess = kept - policy->operations_max;

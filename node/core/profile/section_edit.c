@@ -8,7 +8,6 @@
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/profile/profile.h"
-#include "node/core/profile/user_flags.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 

@@ -7,8 +7,8 @@
 
 #include "holdfast/v1/user.pb-c.h"
 #include "node/core/handler/handler.h"
+#include "node/core/profile/section_edit.h"
 
-#define USER_FLAGS_SECTION       "holdfast_flags"
 #define USER_FLAGS_APPLY_VERSION 10u
 #define USER_FLAG_NAME_BYTES_MAX 64u
 

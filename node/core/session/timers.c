@@ -47,10 +47,10 @@ static bool take_first(void *context, struct slice key, struct slice value)
 
 /* One page behind that key; the last key of a full one, of which none but erasures are due, is
  * search->last. */
-static void look(struct state *state, const struct row_key *after, struct search *search)
+static void look(struct state *state, struct slice after, struct search *search)
 {
     const struct state_range range = { .prefix = SLICE_LITERAL("t"),
-                                       .after = row_key_slice(after),
+                                       .after = after,
                                        .limit = TIMERS_DUE_LOOKED_AT_MAX };
     struct need unused = { 0 };
 
@@ -63,16 +63,20 @@ static void look(struct state *state, const struct row_key *after, struct search
 bool timers_first(struct state *state, struct timers_look *looked, uint64_t unix_ms,
                   struct damage *damage, struct timer_row *ret_timer)
 {
-    struct search search = { .unix_ms = unix_ms, .damage = damage, .timer = ret_timer };
+    struct search search; /* Of a key, most bytes are never read: they are not zeroed each time. */
 
-    look(state, &(struct row_key){ 0 }, &search);
+    search.unix_ms = unix_ms;
+    search.damage = damage;
+    search.timer = ret_timer;
+    search.found = false;
+    look(state, (struct slice){ 0 }, &search);
     if (search.last.size == 0) {
         looked->after.size = 0;
         return search.found;
     }
     if (looked->after.size == 0)
         looked->after = search.last;
-    look(state, &looked->after, &search);
+    look(state, row_key_slice(&looked->after), &search);
     bool is_other = search.found && !timer_is_of_erasure(ret_timer) && ret_timer->due_ms <= unix_ms;
     if (!is_other) /* More of those may stand there. */
         looked->after = search.last;
