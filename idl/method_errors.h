@@ -319,7 +319,7 @@
     X(QUARANTINED, OPEN, "keys of rows of targets, or the row of the rebuild, cannot be read", "")
 #define ERRORS_SET_POLICY(X) \
     OF_WRITER(X) OF_CONFLICT(X) \
-    X(CAPACITY_FULL, OPEN, "the policy and the definitions together would declare more than 64 currencies", "delete definitions of currencies, or leave some out of the policy")
+    X(CAPACITY_FULL, OPEN, "the policy and the definitions together would declare more than 64 currencies", "leave some out of the policy")
 #define OF_DEFINITION(X) \
     X(NOT_FOUND, OPEN, "there is no such definition, or that version of it is not kept", "")
 #define OF_DEFINER(X) \

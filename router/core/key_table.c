@@ -88,18 +88,32 @@ err key_table_put(struct key_table *table, const struct api_key_record *record)
     return ERR_OK;
 }
 
+/* Entries behind it that were put there for want of a place before move up. */
+static void slot_clear(struct key_table *table, uint64_t hole)
+{
+    for (uint64_t at = (hole + 1) % SLOTS; table->slots[at] != NULL; at = (at + 1) % SLOTS) {
+        uint64_t home = load_u64(table->slots[at]->record.digest) % SLOTS;
+
+        if ((at + SLOTS - home) % SLOTS < (at + SLOTS - hole) % SLOTS)
+            continue;
+        table->slots[hole] = table->slots[at];
+        hole = at;
+    }
+    table->slots[hole] = NULL;
+}
+
 void key_table_remove(struct key_table *table, struct slice id)
 {
     for (uint32_t i = 0; i < table->count; i++) {
-        if (!slice_equal(id, slice_from_text(table->entries[i]->record.id)))
+        struct key_entry *entry = table->entries[i];
+
+        if (!slice_equal(id, slice_from_text(entry->record.id)))
             continue;
-        free(table->entries[i]);
+        slot_clear(table, (uint64_t)(slot_for(table, entry->record.digest) - table->slots));
+        free(entry);
         table->entries[i] = table->entries[--table->count];
         break;
     }
-    memset(table->slots, 0, sizeof table->slots);
-    for (uint32_t i = 0; i < table->count; i++)
-        *slot_for(table, table->entries[i]->record.digest) = table->entries[i];
     forget(table);
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "router/core/key_table.h"
+#include "runtime/base/check.h"
 
 #define NOW_MS 1000000u
 
@@ -127,6 +128,32 @@ static void as_many_keys_as_there_is_room_are_all_found(void **state)
     assert_int_equal(find(table, text), KEY_UNKNOWN);
 }
 
+/* Digests of one place, and of those beside it: what is removed leaves the others found. */
+static void keys_that_crowd_together_are_found_after_others_went(void **state)
+{
+    struct key_table *table = *state;
+    char text[API_KEY_TEXT_SIZE];
+    struct api_key_record records[64];
+    uint64_t random = 7;
+
+    for (uint32_t i = 0; i < ARRAY_SIZE(records); i++) {
+        records[i] = record_of(i, text);
+        records[i].digest[0] = (uint8_t)(i % 5 == 0 ? 0 : 0xf9 + i % 7); /* Around the end, too. */
+        records[i].digest[1] = i % 5 == 0 ? 0 : 0xff;
+        records[i].digest[2] = (uint8_t)i;
+        api_key_id(records[i].digest, records[i].id);
+        assert_int_equal(key_table_put(table, &records[i]), ERR_OK);
+    }
+    for (uint32_t left = ARRAY_SIZE(records); left > 0; left--) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        uint32_t gone = (uint32_t)(random >> 33) % left;
+        key_table_remove(table, slice_from_text(records[gone].id));
+        records[gone] = records[left - 1];
+        assert_int_equal(key_table_count(table), left - 1);
+        key_table_check(table);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_table, free_table)
@@ -136,6 +163,7 @@ int main(void)
         TEST(a_key_ends_at_its_time),
         TEST(a_changed_record_counts_at_once),
         TEST(as_many_keys_as_there_is_room_are_all_found),
+        TEST(keys_that_crowd_together_are_found_after_others_went),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

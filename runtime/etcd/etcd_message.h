@@ -78,6 +78,11 @@ struct etcd_txn_result {
  * whose answer was lost was carried out. */
 bool etcd_txn_shows(const struct etcd_txn_result *result, size_t op, struct slice value);
 
+/* It did not succeed, and its ELSE shows nothing of ours: an earlier attempt may have been carried
+ * out all the same, and others have written since. Then its outcome is unknown, and not "conflict".
+ */
+bool etcd_txn_is_unknown(const struct etcd_txn_result *result);
+
 /* ---- Transactions to send ---- */
 
 enum etcd_target { ETCD_VERSION, ETCD_CREATE_REVISION, ETCD_MOD_REVISION, ETCD_LEASE };

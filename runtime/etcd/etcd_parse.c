@@ -267,6 +267,11 @@ bool etcd_txn_shows(const struct etcd_txn_result *result, size_t op, struct slic
                            : range->kv_count == 1 && slice_equal(range->kvs[0].value, value);
 }
 
+bool etcd_txn_is_unknown(const struct etcd_txn_result *result)
+{
+    return !result->succeeded && result->attempts > 1;
+}
+
 err etcd_parse_lease(struct slice json, struct etcd_lease_result *ret_result)
 {
     struct parse p = { 0 };

@@ -275,9 +275,9 @@ class KeysTest(ClusterTest):
         name, record = (base64.b64decode(pattern[part]).decode() for part in ("key", "value"))
         digest = json.loads(record)["digest"]
         there = len(json.loads(self.holdfast("key", "list", "-o", "json")[0]))
-        others = [f"{n:012x}" for n in range(KEYS_MAX - there)]
+        others = [os.urandom(6).hex() for _ in range(KEYS_MAX - there)]
         puts = [{"requestPut": {"key": coded(name.replace(key_id, other)), "value": coded(
-            record.replace(digest, other + digest[12:]).replace(key_id, other))}} for other in others]
+            record.replace(digest, other + os.urandom(26).hex()).replace(key_id, other))}} for other in others]
         for first in range(0, len(puts), 128):
             self.etcd("txn", {"success": puts[first:first + 128]})
         try:
@@ -287,8 +287,9 @@ class KeysTest(ClusterTest):
             key, _ = self.issue("one-more", "read")
             self.assertTrue(self.is_known(self.with_key(key)))
         finally:
-            last = name.replace(key_id, others[-1]) + "0"
-            self.etcd("deleterange", {"key": coded(name.replace(key_id, others[0])), "range_end": coded(last)})
+            drops = [{"requestDeleteRange": {"key": put["requestPut"]["key"]}} for put in puts]
+            for first in range(0, len(drops), 128):
+                self.etcd("txn", {"success": drops[first:first + 128]})
 
     def test_a_key_is_throttled_at_its_rate(self):
         key, _ = self.issue("slow", "read", "--rate", "1")

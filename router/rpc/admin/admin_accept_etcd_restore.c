@@ -67,6 +67,10 @@ static void on_written(void *context, err e, const struct etcd_txn_result *resul
         return;
     }
     if (!result->succeeded && !is_as_wanted(acceptance, result)) {
+        if (acceptance->written > 0 || etcd_txn_is_unknown(result)) {
+            request_fail_text(request, CODE(OUTCOME_UNKNOWN), ETCD_CHANGED_SINCE);
+            return;
+        }
         request_fail_text(request, CODE(VERSION_CONFLICT),
                           "records were changed at the same time; repeat the call");
         return;

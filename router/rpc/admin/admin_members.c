@@ -46,6 +46,10 @@ static void on_written(void *context, err e, const struct etcd_txn_result *resul
         return;
     }
     if (!result->succeeded && !is_as_wanted(change, result)) {
+        if (change->written > 0 || etcd_txn_is_unknown(result)) {
+            request_fail_text(change->request, CODE(OUTCOME_UNKNOWN), ETCD_CHANGED_SINCE);
+            return;
+        }
         request_fail_text(change->request, CODE(VERSION_CONFLICT),
                           "something else was asked of it at the same time; repeat the call");
         return;

@@ -153,6 +153,8 @@ static void policy_written(void *context, err e, const struct etcd_txn_result *r
         own = slice_equal(result->ops[0].range.kvs[0].value, change->packed);
     if (result->succeeded || own)
         ask_shards(change);
+    else if (etcd_txn_is_unknown(result))
+        request_fail_text(change->request, CODE(OUTCOME_UNKNOWN), ETCD_CHANGED_SINCE);
     else
         fail_conflict(change, result);
 }

@@ -18,6 +18,7 @@
 struct preparation {
     struct request *request;
     struct cluster_record record; /* As it is to be. */
+    struct slice written;         /* It, as etcd is to have it. In the request's arena. */
     struct etcd_call *call;       /* In flight; NULL: none. */
 };
 
@@ -35,8 +36,10 @@ static void record_written(void *context, err e, const struct etcd_txn_result *r
     struct preparation *preparation = context;
 
     preparation->call = NULL;
-    if (e == ERR_OK && result->succeeded)
+    if (e == ERR_OK && (result->succeeded || etcd_txn_shows(result, 0, preparation->written)))
         answer(preparation);
+    else if (e == ERR_OK && etcd_txn_is_unknown(result))
+        request_fail_text(preparation->request, CODE(OUTCOME_UNKNOWN), ETCD_CHANGED_SINCE);
     else if (e == ERR_OK)
         request_fail_text(preparation->request, CODE(VERSION_CONFLICT),
                           "the cluster's record was changed at the same time; repeat the call");
@@ -59,7 +62,8 @@ static err record_write(struct preparation *preparation, int64_t revision)
 
     cluster_record_encode(&preparation->record, &value);
     etcd_txn_compare(txn, cluster_key_slice(&key), ETCD_MOD_REVISION, ETCD_EQUAL, revision);
-    etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), buf_slice(&value), 0);
+    preparation->written = arena_copy(request->arena, buf_slice(&value));
+    etcd_txn_make(txn, cluster_key_slice(&key), preparation->written);
     err e = etcd_txn_until_definite(
         options->etcd, txn, record_written,
         &(struct etcd_wait){ request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1,

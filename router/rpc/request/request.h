@@ -138,5 +138,10 @@ bool request_is_welcome(const struct request *request);
 void request_fail_gone(struct request *request);
 /* The same as request_fail with a code and a static sentence. */
 void request_fail_text(struct request *request, Holdfast__V1__ErrorCode code, const char *message);
+/* With OUTCOME_UNKNOWN, of a conflict in etcd that may be with the call itself. */
+#define ETCD_CHANGED_SINCE                                                                         \
+    "it may have been carried out, in whole or in part, and was changed since; repeat the call "   \
+    "if "                                                                                          \
+    "it is still wanted"
 
 #endif

@@ -161,7 +161,7 @@ static void documents_make(struct body *b)
     b->documents.ttl_ms =
         number_make(b, "body.documents.ttl_ms", LIMITS(1000, 31536000000ll), true);
     b->documents.bytes_max =
-        (uint32_t)number_make(b, "body.documents.bytes_max", LIMITS(1, 65536), true);
+        (uint32_t)number_make(b, "body.documents.bytes_max", LIMITS(1, 1048576), true);
 }
 
 static void settings_make(struct body *b)
