@@ -12,7 +12,7 @@
 #include "runtime/base/hash.h"
 
 #define NAME_PREFIX    "user-name:"
-#define SECTION_PREFIX "holdfast_"
+#define SECTION_PREFIX "hf_"
 #define SECTION_OWN    SECTION_PREFIX "name"
 #define SECTION_HOLDER "holder"
 #define SCHEMA_VERSION 1u

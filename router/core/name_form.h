@@ -5,9 +5,9 @@
  * no caller may write, nor a player's section of that name. A claim makes three sections and a
  * release deletes them, in one transaction:
  *
- *   of the player  holdfast_name   the name; so a player has one at most
- *   of the name    holder          who has it; so a name has one holder at most
- *   of the name    of_<hash>       by the hash of the player's id, always along with `holder`
+ *   of the player  hf_name      the name; so a player has one at most
+ *   of the name    holder       who has it; so a name has one holder at most
+ *   of the name    of_<hash>    by the hash of the player's id, always along with `holder`
  *
  * A claim wants that there is none of the three. Versions of sections only rise, also over deletes,
  * and the last two have the same one: the number of the binding. A release wants it of both, so it

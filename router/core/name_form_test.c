@@ -92,7 +92,7 @@ static void a_claim_wants_a_free_name_and_a_player_without_one(void **state)
     assert_string_equal(made->others[0]->authority, "unheld");
     assert_int_equal(made->n_checks, 1);
     assert_string_equal(made->checks[0]->player_id, "ada");
-    assert_string_equal(made->checks[0]->section->name, "holdfast_name");
+    assert_string_equal(made->checks[0]->section->name, "hf_name");
     assert_int_equal(made->checks[0]->section->version, 0);
     assert_int_equal(made->n_changes, 3);
     const Holdfast__V1__SectionEdit *holder = edit_at(made, 0, entity);
@@ -363,11 +363,11 @@ static void callers_write_no_section_of_user_service(void **state)
     change.patch = &patch;
     patch.edit = &edit;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        edit.name = text_lend("holdfast_name");
+        edit.name = text_lend("hf_name");
         assert_null(form_make(f, cases[i].method, cases[i].request));
         assert_string_equal(f->detail.field, cases[i].field);
-        assert_string_equal(f->detail.value, "holdfast_name");
-        edit.name = text_lend("holdfas_name");
+        assert_string_equal(f->detail.value, "hf_name");
+        edit.name = text_lend("h_name");
         assert_non_null(form_make(f, cases[i].method, cases[i].request));
     }
 }

@@ -346,9 +346,8 @@ class HostileKeys(ClusterTest):
             stranger = ["key", "issue", "thief", "--scopes", "admin", "--cluster", "dev",
                         "--deadline-ms", "2000", "--etcd"]
             self.holdfast(*stranger, state["etcd"], code=1)
-            self.holdfast(*stranger, state["etcd"].replace("https", "http"), code=3)  # Who knows what hears it there.
-            # TLS 1.3 asks for the certificate when the request has left already.
-            self.holdfast(*stranger, state["etcd"], "--etcd-ca", state["etcdCa"], code=3)
+            self.holdfast(*stranger, state["etcd"].replace("https", "http"), code=1)
+            self.holdfast(*stranger, state["etcd"], "--etcd-ca", state["etcdCa"], code=1)
             key = self.holdfast(*stranger, state["etcd"], "--etcd-ca", state["etcdCa"], "--etcd-cert",
                                 state["etcdCert"], "--etcd-key", state["etcdKey"])[0].strip()
             client = Client(state["endpoint"], key)

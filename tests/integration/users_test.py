@@ -202,20 +202,20 @@ class UsersTest(ClusterTest):
         self.assertEqual([self.find(each) for each in ("Castor", "Pollux", "Deneb")], [(ann, 1), (bob, 1), (None, None)])
         self.rename(ann, "Deneb", "Castor", 1, "claim:6")
         self.assertEqual([self.find(each) for each in ("Castor", "Deneb")], [(None, None), (ann, 1)])
-        self.assertEqual(self.section(ann, "holdfast_name"), {"name": "Deneb", "tag": self.tag})
+        self.assertEqual(self.section(ann, "hf_name"), {"name": "Deneb", "tag": self.tag})
         self.rename(bob, "Castor", "Pollux", 1, "claim:6")
         self.assertTrue(self.rename(ann, "Deneb", "Castor", 1, "claim:6")["write"]["duplicate"])
         self.assertEqual([self.find(each)[0] for each in ("Castor", "Pollux", "Deneb")], [bob, None, ann])
         self.rename(ann, "DENEB", "deneb", 1, "claim:7")  # The same name, written in another way.
-        self.assertEqual((self.find("Deneb"), self.section(ann, "holdfast_name")["name"]), ((ann, 2), "DENEB"))
+        self.assertEqual((self.find("Deneb"), self.section(ann, "hf_name")["name"]), ((ann, 2), "DENEB"))
         with self.assertRaises(RpcError) as caught:
             self.client.call("ProfileService/UpdateProfile", {
                 "playerId": ann, "opId": "edit:name", "authority": "unheld",
-                "edits": [{"name": "holdfast_name", "delete": {}}]})
+                "edits": [{"name": "hf_name", "delete": {}}]})
         self.assertEqual((caught.exception.code, caught.exception.detail["field"]), ("INVALID_ARGUMENT", "edits[0].name"))
         self.release(ann, "Deneb", 2)
         self.release(bob, "Castor", self.find("Castor")[1])
-        self.assertEqual(self.section(bob, "holdfast_name"), None)
+        self.assertEqual(self.section(bob, "hf_name"), None)
 
     def test_of_many_who_claim_a_name_one_has_it_though_owners_are_killed(self):
         for turn in range(3):
@@ -239,7 +239,7 @@ class UsersTest(ClusterTest):
             self.assertEqual((len(won), lost), (1, [("VERSION_CONFLICT", "name")] * (CLAIMANTS - 1)))
             self.assertEqual(self.find(name), (won[0], 1))
             for player in players:
-                self.assertEqual(self.section(player, "holdfast_name"),
+                self.assertEqual(self.section(player, "hf_name"),
                                  {"name": name, "tag": self.tag} if player in won else None)
             self.assertTrue(self.claim(won[0], name, "claim:name")["write"].get("duplicate"))  # Told again.
 

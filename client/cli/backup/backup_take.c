@@ -315,6 +315,7 @@ static bool take_shard(struct take *take, uint32_t shard)
 struct document_pages {
     struct buf rows, after;
     uint64_t reader; /* Of the first page; 0: none was read. */
+    uint64_t rest;   /* Of the page before. */
     uint32_t away;
     bool last;
     struct shard_writer *writer; /* NULL: there are none yet. */
@@ -323,8 +324,9 @@ struct document_pages {
 static bool read_documents(struct take *take, uint32_t shard, struct document_pages *pages)
 {
     json_t *answer = backup_link_ask(&take->link, &take->why, "BackupService/ReadDocuments",
-                                     json_pack("{s:i, s:o, s:o, s:i}", "shard", (int)shard,
+                                     json_pack("{s:i, s:o, s:o, s:o, s:i}", "shard", (int)shard,
                                                "reader", json_sprintf("%" PRIu64, pages->reader),
+                                               "rest", json_sprintf("%" PRIu64, pages->rest),
                                                "after", backup_text(buf_slice(&pages->after)),
                                                "bytesMax", (int)DOCUMENT_BYTES));
 
@@ -336,6 +338,7 @@ static bool read_documents(struct take *take, uint32_t shard, struct document_pa
     if (pages->after.size == 0)
         pages->away = (uint32_t)answer_number(answer, "membersAway");
     pages->reader = answer_number(answer, "reader");
+    pages->rest = answer_number(answer, "rest");
     json_decref(answer);
     struct reader rows = reader_from(buf_slice(&pages->rows));
     struct slice key = { 0 }, value;

@@ -123,15 +123,6 @@ static uint32_t end_of_part(const struct merge_record *record, uint32_t begin)
     return end;
 }
 
-static uint32_t count_parts(const struct merge_record *record)
-{
-    uint32_t parts = 0;
-
-    for (uint32_t begin = 0; begin < record->count; begin = end_of_part(record, begin))
-        parts++;
-    return parts;
-}
-
 /* One record may be larger than a row: its members may have written much at once. */
 static void put_record(const struct merge_row *row, const char *collection, struct buf *out)
 {
@@ -180,13 +171,8 @@ static err find_after(struct document_context *context, struct slice after, uint
         return refuse_invalid(context->arena, context->refusal, "after",
                               "the key of the last row of a page", "");
     *ret_place = merge_store_after(&context->replica->store, key);
-    const struct merge_record *record = merge_store_find(&context->replica->store, key);
-    bool inside = record != NULL && part + 1 < count_parts(record);
-
     merge_key_unref(key);
-    return inside ? refuse(context->arena, context->refusal, CODE(VERSION_CONFLICT), "after",
-                           "the rest of that document is kept no more; read from the first page on")
-                  : ERR_OK;
+    return ERR_OK;
 }
 
 err backup_rows_read(struct document_context *context, struct slice after, uint32_t bytes_max,

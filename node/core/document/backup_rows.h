@@ -27,8 +27,7 @@ struct backup_page {
 /* The rows behind the key `after` (empty: from the first), about bytes_max of them. Records of a
  * collection that was deleted are left out, as nothing shows them, and so are those of one that is
  * not defined once all definitions were read. Refused: `after` is no key, or a collection is not
- * known here yet; VERSION_CONFLICT: `after` is a
- * row inside of a record. The caller's buf_deinit. */
+ * known here yet. The caller's buf_deinit. */
 NODISCARD err backup_rows_read(struct document_context *context, struct slice after,
                                uint32_t bytes_max, struct backup_page *ret_page);
 

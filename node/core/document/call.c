@@ -271,17 +271,24 @@ static err check_bytes(struct document_context *context, const struct document_p
                                        .list = change->edits->list,
                                        .whole = whole };
 
+    const struct merge_write write = { .key = place->key,
+                                       .edit_count = change->edits->count,
+                                       .edits = change->edits->list,
+                                       .whole = change->whole,
+                                       .token = place->token };
+
     document_stored(context, place, &record);
-    struct merge_left left = merge_edits_left(&record, &edits);
+    struct merge_left left = merge_edits_left(&record, &edits); /* Of the caller's value alone. */
+    struct merge_left all = merge_write_left(context->replica, &record, &write);
     uint64_t before = merge_record_bytes(&record);
 
     merge_record_deinit(&record);
-    if (context->bytes_full && left.added > 0 && left.bytes > before)
+    if (context->bytes_full && all.added > 0 && all.bytes > before)
         return document_refuse(
             context, ERR_FULL,
             &(struct merge_refusal){ .field = "shard_bytes",
                                      .limit = DOCUMENTS_BYTES_MAX,
-                                     .value = DOCUMENTS_BYTES_MAX + left.bytes - before });
+                                     .value = DOCUMENTS_BYTES_MAX + all.bytes - before });
     if (left.bytes <= limit || left.added == 0 || (change->updates && left.bytes < before))
         return ERR_OK;
     struct merge_refusal refusal = { .field = "json", .limit = limit, .value = left.bytes };

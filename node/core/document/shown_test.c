@@ -137,6 +137,7 @@ static int setup(void **state)
     pair_init(&pair);
     define(&pair, 1, "prefs", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_LAST_WRITE);
     define(&pair, 2, "settings", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_MERGE);
+    define(&pair, 3, "rooms", HOLDFAST__V1__DOCUMENT_POLICY__DOCUMENT_POLICY_VECTOR);
     pair.rules.complete = true;
     *state = &pair;
     return 0;
@@ -148,16 +149,21 @@ static int teardown(void **state)
     return 0;
 }
 
-static err put(struct pair *pair, const char *collection, const char *json)
+static err put_as(struct pair *pair, const char *collection, const char *json, const char *op_id)
 {
     Holdfast__V1__PutDocumentRequest request = HOLDFAST__V1__PUT_DOCUMENT_REQUEST__INIT;
 
     request.entity = text_lend("player:7");
-    request.op_id = text_lend("key:put");
+    request.op_id = text_lend(op_id);
     request.collection = text_lend(collection);
     request.key = text_lend("k");
     request.json = text_lend(json);
     return pair_call(pair, 0, METHOD_PUT_DOCUMENT, &request.base);
+}
+
+static err put(struct pair *pair, const char *collection, const char *json)
+{
+    return put_as(pair, collection, json, "key:put");
 }
 
 static void shows(struct pair *pair, const char *collection, const char *json)
@@ -185,6 +191,17 @@ static void a_shard_that_has_all_bytes_lets_no_document_grow(void **state)
     assert_string_equal(pair->refusal.limit, "67108864");
     assert_int_equal(put(pair, "prefs", "\"4321\""), ERR_OK);
     shows(pair, "prefs", "\"4321\"");
+}
+
+/* Without a context each would be a sibling more. */
+static void a_shard_that_has_all_bytes_takes_no_sibling(void **state)
+{
+    struct pair *pair = *state;
+
+    assert_int_equal(put_as(pair, "rooms", "\"1234\"", "key:one"), ERR_OK);
+    pair->bytes_full = true;
+    assert_int_equal(put_as(pair, "rooms", "\"1\"", "key:two"), ERR_CONFLICT);
+    assert_int_equal(pair->refusal.code, CODE(CAPACITY_FULL));
 }
 
 /* Leaves of a MiB, as sides of a cut made them. */
@@ -242,6 +259,8 @@ int main(void)
         cmocka_unit_test(what_has_expired_is_told_in_no_part),
         cmocka_unit_test(what_one_answer_holds_is_told_whole),
         cmocka_unit_test_setup_teardown(a_shard_that_has_all_bytes_lets_no_document_grow, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_shard_that_has_all_bytes_takes_no_sibling, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_document_that_no_answer_holds_is_left_out_of_a_list,
                                         setup, teardown),

@@ -218,6 +218,19 @@ static struct merge_edits edits_of(const struct merge_write *write, struct merge
                                  .op = write->op };
 }
 
+struct merge_left merge_write_left(const struct merge_replica *replica,
+                                   const struct merge_record *record,
+                                   const struct merge_write *write)
+{
+    struct merge_token token = { .count = 0 };
+    struct causal seen;
+
+    (void)!merge_token_take(replica, write->key, write->token, &token);
+    const struct merge_edits edits = edits_of(write, &token, &seen);
+
+    return merge_edits_left(record, &edits);
+}
+
 static void wait_for(struct merge_replica *replica, uint64_t now_ms,
                      const struct merge_write *write, struct merge_written *written)
 {

@@ -26,6 +26,12 @@ struct merge_written {
     uint64_t ticket; /* Names the answer in merge_out. */
 };
 
+/* What it would leave of the record, by the token that it brings; one that is none has seen
+ * nothing. */
+struct merge_left merge_write_left(const struct merge_replica *replica,
+                                   const struct merge_record *record,
+                                   const struct merge_write *write);
+
 /* Writes, logs, and sends to all peers. The answer comes in merge_out: at once with MEMORY, once on
  * this disk with ONE, once on the disks of a majority, of both in a joint configuration, with
  * MAJORITY. Nothing is written on error, and ret_refusal names the field.

@@ -11,7 +11,7 @@
 
 #define SECTION_EDITS_MAX LIMIT_SECTION_EDITS
 /* Roles and flags of the player (user_flags.h): no edit of a caller names it. */
-#define USER_FLAGS_SECTION "holdfast_flags"
+#define USER_FLAGS_SECTION "hf_flags"
 
 /* Names, limits, JSON. Replaces JSON texts by their canonical form (arena). ERR_INVALID. */
 NODISCARD err section_edits_check(struct check_context *context, size_t count,

@@ -65,27 +65,47 @@ static void go_on(struct mergers *mergers, const struct gather *gather);
 
 /* ---- pages ---- */
 
-static struct slice pack_page(struct mergers *mergers, uint32_t shard, struct backup_page *page,
-                              uint32_t away)
+struct page_request {
+    uint64_t call;
+    uint64_t rest; /* Of the page before; then of this one. */
+    uint32_t shard, bytes_max, away;
+    struct slice after;
+};
+
+static struct slice pack_page(struct mergers *mergers, const struct page_request *request,
+                              struct backup_page *page)
 {
     Holdfast__V1__ReadDocumentsResponse response = HOLDFAST__V1__READ_DOCUMENTS_RESPONSE__INIT;
-    const struct merger *merger = &mergers->shards[shard];
+    const struct merger *merger = &mergers->shards[request->shard];
 
     response.rows = (ProtobufCBinaryData){ page->rows.size, page->rows.data };
     response.last = page->last;
     response.reader = merger->replica != NULL ? merger->replica->actor : 0;
     response.members = merger->record.membership.count;
-    response.members_away = away;
+    response.members_away = request->away;
+    response.rest = request->rest;
     return arena_pack(&mergers->arena, &response.base);
 }
 
-struct page_request {
-    uint64_t call;
-    uint32_t shard, bytes_max, away;
-    struct slice after;
-};
+/* The rest of a large document, or what follows in the store. */
+static err make_page(struct mergers *mergers, struct page_request *request,
+                     struct document_context *context, struct backup_page *page)
+{
+    const struct rest_place place = { request->shard, request->rest, request->after };
 
-static void answer_page(struct mergers *mergers, const struct page_request *request)
+    if (request->rest != 0 && mergers_rest_find(mergers, &place, page) != ERR_OK)
+        return refuse(&mergers->arena, context->refusal, CODE(VERSION_CONFLICT), "rest",
+                      "that document is kept no more as it was; read from the first page on");
+    if (page->rows.size > 0)
+        return ERR_OK;
+    err e = backup_rows_read(context, request->after, request->bytes_max, page);
+    if (e == ERR_OK && mergers_rest_keep(mergers, request->shard, page, &request->rest) != ERR_OK)
+        e = document_unavailable(context,
+                                 "backups read as many large documents of this member as it keeps");
+    return e;
+}
+
+static void answer_page(struct mergers *mergers, struct page_request *request)
 {
     struct backup_page page = { .last = true };
     struct refusal refusal = { 0 };
@@ -93,17 +113,13 @@ static void answer_page(struct mergers *mergers, const struct page_request *requ
         mergers_context(mergers, request->shard, (struct slice){ 0 }, &refusal);
     err e = ERR_OK;
 
-    if (context.replica != NULL &&
-        !mergers_rest_find(mergers, request->shard, request->after, &page))
-        e = backup_rows_read(&context, request->after, request->bytes_max, &page);
-    if (e == ERR_OK && mergers_rest_keep(mergers, request->shard, &page) != ERR_OK)
-        e = document_unavailable(&context, "other backups read large documents of this member now");
+    if (context.replica != NULL)
+        e = make_page(mergers, request, &context, &page);
     if (page.left_out > 0)
         log_event(mergers->options.log, LOG_WARN, "documents.left_out_of_backup",
                   LOG_N("shard", request->shard), LOG_N("records", page.left_out));
     if (e == ERR_OK)
-        mergers_answer(mergers, request->call, REPLY_OK,
-                       pack_page(mergers, request->shard, &page, request->away));
+        mergers_answer(mergers, request->call, REPLY_OK, pack_page(mergers, request, &page));
     else
         mergers_refuse(mergers, request->call, &refusal);
     buf_deinit(&page.rows);
@@ -498,8 +514,9 @@ static void read_documents(struct mergers *mergers, const struct mergers_request
     const struct merger *merger = &mergers->shards[request->shard];
     uint64_t reader = merger->replica != NULL ? merger->replica->actor : 0;
     const char *bars = mergers_generation_bars(mergers, request->shard);
-    const struct page_request page = {
+    struct page_request page = {
         .call = request->call,
+        .rest = asked->rest,
         .shard = request->shard,
         .bytes_max = asked->bytes_max > 0 ? asked->bytes_max : BACKUP_ROWS_BYTES_MAX,
         .after = { asked->after.data, asked->after.len },

@@ -39,7 +39,7 @@ static void refused_with(const struct world *w, enum reply_status status,
 struct page {
     struct buf rows;
     bool last;
-    uint64_t reader;
+    uint64_t reader, rest;
     uint32_t away;
 };
 
@@ -51,6 +51,7 @@ static enum reply_status read_behind(struct world *w, uint32_t place, uint64_t r
 
     request.reader = reader;
     request.after = (ProtobufCBinaryData){ after.size, (uint8_t *)(uintptr_t)after.data };
+    request.rest = after.size > 0 ? page->rest : 0;
     enum reply_status status = world_call(w, place, METHOD_READ_DOCUMENTS, &request.base);
 
     if (status != REPLY_OK)
@@ -63,6 +64,7 @@ static enum reply_status read_behind(struct world *w, uint32_t place, uint64_t r
     buf_append(&page->rows, response->rows.data, response->rows.len);
     page->last = response->last;
     page->reader = response->reader;
+    page->rest = response->rest;
     page->away = response->members_away;
     holdfast__v1__read_documents_response__free_unpacked(response, NULL);
     return status;
@@ -268,16 +270,21 @@ static struct slice last_key(const struct page *page)
     return key;
 }
 
-/* Two siblings of each side of a cut: of a MiB each, so each has a row. */
-static void write_large(struct world *w)
+static const char *large_json(void)
 {
     static char json[DOCUMENT_BYTES_MAX + 1];
 
     memset(json, 'x', DOCUMENT_BYTES_MAX);
     json[0] = json[DOCUMENT_BYTES_MAX - 1] = '"';
+    return json;
+}
+
+/* Two siblings of each side of a cut: of a MiB each, so each has a row. */
+static void write_large(struct world *w, const char *key)
+{
     w->cut = 3;
     for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(world_put(w, i < 2 ? 0 : 2, "b", json), REPLY_OK);
+        assert_int_equal(world_put(w, i < 2 ? 0 : 2, key, large_json()), REPLY_OK);
     w->cut = 0;
 }
 
@@ -289,7 +296,7 @@ static void a_document_that_no_frame_holds_has_several_pages(void **state)
     uint32_t rows = 0, pages = 0;
 
     assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
-    write_large(w);
+    write_large(w, "b");
     assert_int_equal(write_room(w, 0, "c"), REPLY_OK);
     assert_int_equal(read_page(w, 0, 0, &page), REPLY_OK);
     for (;;) {
@@ -301,6 +308,7 @@ static void a_document_that_no_frame_holds_has_several_pages(void **state)
         buf_clear(&after);
         struct slice key = last_key(&page);
         buf_append(&after, key.data, key.size);
+        again.rest = page.rest;
         assert_int_equal(read_behind(w, 0, page.reader, buf_slice(&after), &again), REPLY_OK);
         assert_int_equal(read_behind(w, 0, page.reader, buf_slice(&after), &page), REPLY_OK);
         assert_true(slice_equal(buf_slice(&page.rows), buf_slice(&again.rows)));
@@ -309,6 +317,65 @@ static void a_document_that_no_frame_holds_has_several_pages(void **state)
     assert_in_range(pages, 4, 6);
     buf_deinit(&page.rows);
     buf_deinit(&again.rows);
+    buf_deinit(&after);
+}
+
+static uint32_t read_all(struct world *w)
+{
+    struct page page = { 0 };
+    struct buf after = { 0 };
+
+    assert_int_equal(read_page(w, 0, 0, &page), REPLY_OK);
+    uint32_t rows = count_rows(&page);
+
+    while (!page.last) {
+        struct slice key = last_key(&page);
+        buf_clear(&after);
+        buf_append(&after, key.data, key.size);
+        assert_int_equal(read_behind(w, 0, page.reader, buf_slice(&after), &page), REPLY_OK);
+        rows += count_rows(&page);
+    }
+    buf_deinit(&page.rows);
+    buf_deinit(&after);
+    return rows;
+}
+
+/* What an earlier reading keeps is not told to a later one. */
+static void a_later_reading_meets_a_large_document_as_it_is_then(void **state)
+{
+    struct world *w = *state;
+    Holdfast__V1__DeleteDocumentRequest request = HOLDFAST__V1__DELETE_DOCUMENT_REQUEST__INIT;
+    struct page page = { 0 };
+
+    assert_int_equal(write_room(w, 0, "a"), REPLY_OK);
+    write_large(w, "b");
+    assert_int_equal(read_all(w), 1 + 4);
+    request.entity = text_lend("player:7");
+    request.op_id = text_lend("key:delete");
+    request.collection = text_lend("rooms");
+    request.key = text_lend("b");
+    assert_int_equal(world_call(w, 0, METHOD_DELETE_DOCUMENT, &request.base), REPLY_OK);
+    assert_int_equal(world_put(w, 0, "b", large_json()), REPLY_OK);
+    assert_int_equal(write_room(w, 0, "c"), REPLY_OK);
+    assert_int_equal(read_all(w), 1 + 1 + 1);
+    pass(w, 1000);
+    write_large(w, "d");
+    assert_int_equal(read_page(w, 0, 0, &page), REPLY_OK);
+    while (page.rest == 0) {
+        struct buf after = { 0 };
+        struct slice key = last_key(&page);
+        buf_append(&after, key.data, key.size);
+        assert_int_equal(read_behind(w, 0, page.reader, buf_slice(&after), &page), REPLY_OK);
+        buf_deinit(&after);
+    }
+    pass(w, 61000);
+    struct buf after = { 0 };
+    struct slice key = last_key(&page);
+
+    buf_append(&after, key.data, key.size);
+    refused_with(w, read_behind(w, 0, page.reader, buf_slice(&after), &page),
+                 CODE(VERSION_CONFLICT));
+    buf_deinit(&page.rows);
     buf_deinit(&after);
 }
 
@@ -506,6 +573,7 @@ int main(void)
         TEST(a_shard_without_documents_gets_none_by_a_backup),
         TEST(what_a_member_acknowledged_before_its_entry_ends_the_restore),
         TEST(an_owner_with_documents_refuses_a_restore_before_its_log),
+        TEST(a_later_reading_meets_a_large_document_as_it_is_then),
         TEST(no_document_is_put_before_each_member_has_begun),
         TEST(members_without_documents_remember_a_restore),
         TEST(a_member_that_has_read_no_log_takes_no_write),

@@ -144,6 +144,7 @@ struct mergers {
     struct merge_transfer *sent, *taken; /* Large messages on their way. */
     uint64_t piece_last;
     struct merge_rest *rests; /* Rows of large documents, for the next pages of backups. */
+    uint64_t rest_number;     /* Of the latest of them. */
     bool stopping;
 };
 
@@ -204,12 +205,20 @@ void mergers_pieces_deinit(struct mergers *mergers);
 
 /* mergers_rest.c */
 struct backup_page;
-/* The page behind that row of a large document. False: it is no such row, or was not asked for in
- * time. */
-bool mergers_rest_find(struct mergers *mergers, uint32_t shard, struct slice after,
-                       struct backup_page *page);
-/* Leaves in the page what a frame holds of it, and keeps the rest. ERR_FULL: there is no room. */
-NODISCARD err mergers_rest_keep(struct mergers *mergers, uint32_t shard, struct backup_page *page);
+/* Where a reading is: behind the row `after`, which the rest `number` of a document gave. */
+struct rest_place {
+    uint32_t shard;
+    uint64_t number;
+    struct slice after;
+};
+/* The page behind it; without rows: all of that document was told. ERR_NOT_FOUND: it is kept no
+ * more. */
+NODISCARD err mergers_rest_find(struct mergers *mergers, const struct rest_place *place,
+                                struct backup_page *page);
+/* Leaves in the page what a frame holds of it, and keeps the rest under *ret_number; 0: there is
+ * none. ERR_FULL: there is no room. */
+NODISCARD err mergers_rest_keep(struct mergers *mergers, uint32_t shard, struct backup_page *page,
+                                uint64_t *ret_number);
 void mergers_rests_tick(struct mergers *mergers, uint64_t now_ms);
 void mergers_rests_deinit(struct mergers *mergers);
 
