@@ -26,8 +26,7 @@ struct merge_written {
     uint64_t ticket; /* Names the answer in merge_out. */
 };
 
-/* What it would leave of the record, by the token that it brings; one that is none has seen
- * nothing. */
+/* What it would leave of the record; a token that cannot be read has seen nothing. */
 struct merge_left merge_write_left(const struct merge_replica *replica,
                                    const struct merge_record *record,
                                    const struct merge_write *write);
