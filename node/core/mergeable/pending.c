@@ -161,8 +161,25 @@ void merge_pending_settle(struct merge_replica *replica)
     }
 }
 
+/* Bytes of its messages. */
+static uint64_t send_again(struct merge_replica *replica, const struct merge_pending *pending)
+{
+    uint32_t first = replica->out.message_count;
+    uint64_t bytes = 0;
+
+    if (pending->is_read)
+        merge_send_ask(replica, pending->key, pending->ticket);
+    else if (pending->durability == MERGE_MAJORITY)
+        merge_send_write(replica, pending->key, pending->dot, true);
+    for (uint32_t i = first; i < replica->out.message_count; i++)
+        bytes += replica->out.messages[i].bytes.size;
+    return bytes;
+}
+
 void merge_pending_tick(struct merge_replica *replica, uint64_t now_ms)
 {
+    uint64_t bytes = 0;
+
     for (uint32_t i = 0; i < replica->pending_count;) {
         struct merge_pending *pending = &replica->pending[i];
 
@@ -172,12 +189,9 @@ void merge_pending_tick(struct merge_replica *replica, uint64_t now_ms)
             remove_at(replica, i);
             continue;
         }
-        if (now_ms - pending->sent_ms >= MERGE_RESEND_MS) {
+        if (now_ms - pending->sent_ms >= MERGE_RESEND_MS && bytes < MERGE_RESEND_BYTES) {
             pending->sent_ms = now_ms;
-            if (pending->is_read)
-                merge_send_ask(replica, pending->key, pending->ticket);
-            else if (pending->durability == MERGE_MAJORITY)
-                merge_send_write(replica, pending->key, pending->dot, true);
+            bytes += send_again(replica, pending);
         }
         i++;
     }

@@ -7,6 +7,8 @@
 #include "node/core/mergeable/replica.h"
 
 #define MERGE_RESEND_MS 500u
+/* What one tick sends again, about; the rest goes with the next ones. */
+#define MERGE_RESEND_BYTES (8u * 1024u * 1024u)
 
 /* NULL: MERGE_PENDING_MAX wait already. Zeroed but for its ticket, configuration and time; the
  * caller fills it in and keeps no pointer. */

@@ -9,6 +9,7 @@
 
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/pair.h"
+#include "node/core/mergeable/pending.h"
 #include "node/core/mergeable/rounds.h"
 #include "runtime/base/check.h"
 
@@ -89,6 +90,43 @@ static void a_report_that_waited_for_the_disk_tells_of_no_wrong_clock(void **sta
 }
 
 /* While a member was away each left a row at all others, without a limit. */
+static uint64_t bytes_again(struct merge_replica *replica, uint64_t now_ms)
+{
+    uint64_t bytes = 0;
+
+    merge_out_clear(&replica->out);
+    merge_pending_tick(replica, now_ms);
+    for (uint32_t i = 0; i < replica->out.message_count; i++)
+        bytes += replica->out.messages[i].bytes.size;
+    return bytes;
+}
+
+/* The peer's disk is behind: nothing comes of what is sent. */
+static void large_writes_that_wait_are_sent_again_some_at_a_time(void **state)
+{
+    static uint8_t value[MERGE_VALUE_BYTES_MAX];
+    struct pair *pair = *state;
+    struct merge_replica *replica = pair->replicas[0];
+    struct merge_edit edit = { .path = SLICE_LITERAL(""), .value = { value, sizeof value } };
+    struct merge_write write = { .key = pair->key,
+                                 .policy = MERGE_POLICY_LWW,
+                                 .durability = MERGE_MAJORITY,
+                                 .edit_count = 1,
+                                 .edits = &edit };
+    struct merge_written written;
+    struct merge_refusal refusal = { 0 };
+
+    for (uint32_t i = 0; i < 20; i++)
+        assert_int_equal(merge_write(replica, pair->now_ms, &write, &written, &refusal), ERR_OK);
+    uint64_t first = bytes_again(replica, pair->now_ms + MERGE_RESEND_MS);
+    uint64_t second = bytes_again(replica, pair->now_ms + MERGE_RESEND_MS + 100);
+    uint64_t third = bytes_again(replica, pair->now_ms + MERGE_RESEND_MS + 200);
+
+    assert_in_range(first, MERGE_RESEND_BYTES, MERGE_RESEND_BYTES + 2 * sizeof value);
+    assert_in_range(first + second + third, 20 * sizeof value, 21 * sizeof value);
+    pair_drain(pair, 0);
+}
+
 static void a_delete_of_what_there_is_not_leaves_no_row(void **state)
 {
     struct pair *pair = *state;
@@ -134,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_write_under_a_clock_that_is_ahead_expires_no_operation),
         TEST(a_report_that_waited_for_the_disk_tells_of_no_wrong_clock),
+        TEST(large_writes_that_wait_are_sent_again_some_at_a_time),
         TEST(a_delete_of_what_there_is_not_leaves_no_row),
         TEST(a_clock_that_was_set_back_revives_no_operation),
     };
