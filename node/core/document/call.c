@@ -259,6 +259,27 @@ bool document_stands(struct document_context *context, const struct document_pla
            stands(context, place->key, op_of(place->rule, write, id.text));
 }
 
+/* In a shard that has all bytes: what a write leaves of the whole record, siblings included. */
+static err check_growth(struct document_context *context, const struct document_place *place,
+                        const struct document_change *change, const struct merge_record *record)
+{
+    const struct merge_write write = { .key = place->key,
+                                       .edit_count = change->edits->count,
+                                       .edits = change->edits->list,
+                                       .whole = change->whole,
+                                       .token = place->token };
+    struct merge_left left = merge_write_left(context->replica, record, &write);
+    uint64_t before = merge_record_bytes(record);
+
+    if (left.added == 0 || left.bytes <= before)
+        return ERR_OK;
+    return document_refuse(
+        context, ERR_FULL,
+        &(struct merge_refusal){ .field = "shard_bytes",
+                                 .limit = DOCUMENTS_BYTES_MAX,
+                                 .value = DOCUMENTS_BYTES_MAX + left.bytes - before });
+}
+
 /* What two sides of a cut wrote may be above the limit, and so may what stood when a definition
  * lowered it: what takes away is let through, and what an update makes smaller. */
 static err check_bytes(struct document_context *context, const struct document_place *place,
@@ -271,24 +292,14 @@ static err check_bytes(struct document_context *context, const struct document_p
                                        .list = change->edits->list,
                                        .whole = whole };
 
-    const struct merge_write write = { .key = place->key,
-                                       .edit_count = change->edits->count,
-                                       .edits = change->edits->list,
-                                       .whole = change->whole,
-                                       .token = place->token };
-
     document_stored(context, place, &record);
     struct merge_left left = merge_edits_left(&record, &edits); /* Of the caller's value alone. */
-    struct merge_left all = merge_write_left(context->replica, &record, &write);
     uint64_t before = merge_record_bytes(&record);
+    err e = context->bytes_full ? check_growth(context, place, change, &record) : ERR_OK;
 
     merge_record_deinit(&record);
-    if (context->bytes_full && all.added > 0 && all.bytes > before)
-        return document_refuse(
-            context, ERR_FULL,
-            &(struct merge_refusal){ .field = "shard_bytes",
-                                     .limit = DOCUMENTS_BYTES_MAX,
-                                     .value = DOCUMENTS_BYTES_MAX + all.bytes - before });
+    if (e != ERR_OK)
+        return e;
     if (left.bytes <= limit || left.added == 0 || (change->updates && left.bytes < before))
         return ERR_OK;
     struct merge_refusal refusal = { .field = "json", .limit = limit, .value = left.bytes };
