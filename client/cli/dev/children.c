@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -17,7 +18,8 @@
 #include "client/cli/console/clock.h"
 #include "runtime/base/check.h"
 
-#define POLL_MS 10u
+#define POLL_MS       10u
+#define METRICS_BYTES (256u << 10)
 
 void child_argument(struct child *child, const char *format, ...)
 {
@@ -141,15 +143,46 @@ static int connect_loopback(uint16_t port)
     return -1;
 }
 
+/* The begin of the answer, as much as fits, with a zero behind it. Returns its size. */
+static size_t get(const struct child *child, const char *path, char *ret_text, size_t capacity)
+{
+    char request[256];
+    size_t size = 0;
+    int fd = connect_loopback(child->metrics_port);
+
+    ret_text[0] = 0;
+    if (fd < 0)
+        return 0;
+    int length = snprintf(request, sizeof request,
+                          "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+    ssize_t got = write(fd, request, (size_t)length) == length ? 1 : -1;
+    while (got > 0 && size < capacity - 1) {
+        got = read(fd, ret_text + size, capacity - 1 - size);
+        size += got > 0 ? (size_t)got : 0;
+    }
+    close(fd);
+    ret_text[size] = 0;
+    return size;
+}
+
 bool child_answers(const struct child *child, const char *path)
 {
     char text[256];
-    int fd = connect_loopback(child->metrics_port);
 
-    if (fd < 0)
-        return false;
-    int length = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
-    ssize_t got = write(fd, text, (size_t)length) == length ? read(fd, text, sizeof text - 1) : -1;
-    close(fd);
-    return got >= 12 && strncmp(text, "HTTP/1.1 200", 12) == 0;
+    return get(child, path, text, sizeof text) >= 12 && strncmp(text, "HTTP/1.1 200", 12) == 0;
+}
+
+double child_metric(const struct child *child, const char *name)
+{
+    char *text = mem_alloc(METRICS_BYTES);
+    char line[128];
+    double value = -1;
+
+    (void)get(child, "/metrics", text, METRICS_BYTES);
+    int length = snprintf(line, sizeof line, "\n%s ", name);
+    const char *found = strstr(text, line);
+    if (found != NULL)
+        value = strtod(found + length, NULL);
+    free(text);
+    return value;
 }

@@ -46,5 +46,7 @@ bool child_stop(struct child *child, uint64_t patience_ms, int *ret_status);
 size_t child_tail(const struct child *child, char *ret_text, size_t capacity);
 /* GET http://127.0.0.1:<metrics_port><path> answers 200. */
 bool child_answers(const struct child *child, const char *path);
+/* What its /metrics says of a series without labels; negative: nothing. */
+double child_metric(const struct child *child, const char *name);
 
 #endif

@@ -23,11 +23,12 @@
 #include "runtime/etcd/etcd_process.h"
 #include "runtime/etcd/loopback_port.h"
 
-#define NODES_MAX         9u
-#define READY_PATIENCE_MS 30000u
-#define STOP_PATIENCE_MS  10000u
-#define WATCH_MS          50u /* The end of a child ends a wait early. */
-#define ETCD_ELECTION_MS  100u
+#define NODES_MAX          9u
+#define READY_PATIENCE_MS  30000u
+#define SHARDS_PATIENCE_MS 15000u /* Of a router that is ready. */
+#define STOP_PATIENCE_MS   10000u
+#define WATCH_MS           50u /* The end of a child ends a wait early. */
+#define ETCD_ELECTION_MS   100u
 
 static const struct command_option option_nodes = {
     .flag = "nodes",
@@ -178,6 +179,11 @@ static struct child *router_of(struct cluster *cluster)
     return &cluster->supervisor.children[0];
 }
 
+static struct child *coordinator_of(struct cluster *cluster)
+{
+    return &cluster->supervisor.children[1];
+}
+
 static struct child *etcd_of(struct cluster *cluster)
 {
     return &cluster->supervisor.children[cluster->supervisor.count - 1];
@@ -301,6 +307,34 @@ static bool wait_router(struct cluster *cluster, uint64_t end_ms)
     return false;
 }
 
+/* The owners confirm the policy when they serve and have it in force: not before can a player be
+ * changed. */
+static bool all_shards_serve(struct cluster *cluster)
+{
+    const struct child *coordinator = coordinator_of(cluster);
+
+    return child_metric(coordinator, "holdfast_coordinator_active") == 1 &&
+           child_metric(coordinator, "holdfast_coordinator_policy_pending") == 0 &&
+           child_metric(coordinator, "holdfast_coordinator_shards_placed_now") > 0;
+}
+
+/* A shard that lost its data must not keep others from being used. False: it was stopped. */
+static bool wait_shards(struct cluster *cluster)
+{
+    uint64_t end_ms = monotonic_ms() + SHARDS_PATIENCE_MS;
+
+    while (!stop_asked && watch(cluster)) {
+        if (all_shards_serve(cluster))
+            return true;
+        if (monotonic_ms() >= end_ms) {
+            dev_say(stdout, "some shards are not served yet: `holdfast top` says which and why");
+            return true;
+        }
+        sleep_ms(WATCH_MS / 5);
+    }
+    return false;
+}
+
 /* False: it was stopped, or cannot, and said so. */
 static bool start_all(struct cluster *cluster)
 {
@@ -313,7 +347,7 @@ static bool start_all(struct cluster *cluster)
         if (!supervisor_start(&cluster->supervisor.children[i - 1]))
             return false;
     }
-    return wait_router(cluster, end_ms);
+    return wait_router(cluster, end_ms) && wait_shards(cluster);
 }
 
 static err plan_all(struct cluster *cluster)

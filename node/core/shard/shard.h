@@ -219,6 +219,9 @@ const struct meta *shard_meta(const struct shard *shard);
 uint64_t shard_applied_index(const struct shard *shard);
 /* Owner and serving. */
 bool shard_serves(const struct shard *shard);
+/* Serves every call. Without its first policy a shard knows no currency and no limit, and sends
+ * away all that would change something. */
+bool shard_is_open(const struct shard *shard);
 /* What rep_image.resumes must be in the shard that takes the place of this one. */
 bool shard_resumes(const struct shard *shard);
 /* True when SHARD_FLUSH has something to do. */

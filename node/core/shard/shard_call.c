@@ -111,9 +111,8 @@ void shard_call_begin(struct shard *shard, const struct shard_event *event, stru
         return;
     }
     CHECK(method->route == METHOD_MUTATION || method->route == METHOD_SHARD_WRITE);
-    /* A shard without its first policy knows no currency and no limit: it does not serve yet. */
-    bool ready = shard_meta(shard)->policy.version > 0 || event->method == METHOD_APPLY_POLICY;
-    if (!shard_serves(shard) || !ready) {
+    bool is_policy = event->method == METHOD_APPLY_POLICY;
+    if (is_policy ? !shard_serves(shard) : !shard_is_open(shard)) {
         reply_event_elsewhere(shard, event, out);
         return;
     }

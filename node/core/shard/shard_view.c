@@ -31,6 +31,11 @@ bool shard_serves(const struct shard *shard)
     return rep_role(shard->rep) == REP_OWNER;
 }
 
+bool shard_is_open(const struct shard *shard)
+{
+    return shard_serves(shard) && shard_meta(shard)->policy.version > 0;
+}
+
 bool shard_resumes(const struct shard *shard)
 {
     enum rep_role role = rep_role(shard->rep);

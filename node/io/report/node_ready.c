@@ -21,7 +21,10 @@ bool node_ready_view(const struct shard_view *view, uint64_t self,
         if (!view->serving)
             snprintf(ret_reason, NODE_READY_TEXT_BYTES, "shard %u is about to be served",
                      view->shard);
-        return view->serving;
+        else if (!view->open)
+            snprintf(ret_reason, NODE_READY_TEXT_BYTES, "shard %u waits for its first policy",
+                     view->shard);
+        return view->open;
     }
     if (view->wants_snapshot) {
         snprintf(ret_reason, NODE_READY_TEXT_BYTES, "shard %u waits for a snapshot", view->shard);

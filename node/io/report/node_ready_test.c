@@ -60,6 +60,8 @@ static void an_owner_is_ready_when_it_serves(void **state)
     assert_false(ask(&view, "shard 3 is about to be served"));
     view.role = REP_OWNER;
     view.serving = true;
+    assert_false(ask(&view, "shard 3 waits for its first policy"));
+    view.open = true;
     assert_true(ask(&view, ""));
 }
 

@@ -122,6 +122,7 @@ static struct shard_view view_of(const struct shard *shard)
         .removed = rep_is_removed(rep),
         .mute = rep_is_mute(rep),
         .serving = shard_serves(shard),
+        .open = shard_is_open(shard),
         .quarantined = rep_is_quarantined(rep),
         .role = rep_role(rep),
         .owner = rep_owner(rep),

@@ -26,6 +26,7 @@ struct shard_view {
     bool removed; /* Another node took the place: nothing is left but a promise. */
     bool mute;    /* rep_is_mute. */
     bool serving;
+    bool open;        /* shard_is_open. */
     bool quarantined; /* Its outcomes differ from those of a majority (rep.h). */
     enum rep_role role;
     uint64_t owner;           /* 0: unknown. */
