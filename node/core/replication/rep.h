@@ -261,7 +261,8 @@ bool rep_is_removed(const struct rep *rep);
 /* The same, be it not durable yet. */
 bool rep_is_tombstone(const struct rep *rep);
 /* It was removed, and knows (rep_membership) whom the record names that removed it: until then,
- * after a restart, its log says more than what would be left. */
+ * after a restart, its log says more than what would be left. A later record that names it, after
+ * an accepted etcd restore, counts on its log. */
 bool rep_may_drop(const struct rep *rep);
 /* It may have stored a START under members that it does not know any more: it is damaged, or was
  * removed and dropped all. It tells what it knows of the shard's records, but does not count as one

@@ -187,6 +187,26 @@ static void damaged_replica_that_was_buried_already_is_told_once_more(void **sta
     rep_free(rep);
 }
 
+/* Removed, and not dropped yet, when etcd was put back to a backup: the accepted record counts on
+ * its log, and names it. */
+static void removed_replica_that_is_named_again_keeps_its_log(void **state)
+{
+    struct rep_image image = { .promise = { 7, 14, 0 } };
+    struct rep_limits limits = rep_limits_default();
+    struct rep *rep = rep_new(1, 2, &limits, &image);
+    struct rep_record named = record_of(1000014, 1007, 2), removed = record_of(1000015, 1008, 4);
+    struct rep_out out = { 0 };
+    (void)state;
+
+    assert_true(rep_is_removed(rep));
+    tell(rep, &named, &out);
+    assert_false(rep_may_drop(rep));
+    tell(rep, &removed, &out);
+    assert_true(rep_may_drop(rep));
+    rep_out_deinit(&out);
+    rep_free(rep);
+}
+
 /* From any sender: a message must not stop the process, nor be believed. */
 static void messages_of_strangers_are_ignored(void **state)
 {
@@ -373,6 +393,7 @@ int main(void)
         cmocka_unit_test(an_owner_is_known_though_a_removed_replica_told_the_epoch_first),
         cmocka_unit_test(damaged_replica_trusts_a_confirmed_record_alone),
         cmocka_unit_test(damaged_replica_that_was_buried_already_is_told_once_more),
+        cmocka_unit_test(removed_replica_that_is_named_again_keeps_its_log),
         cmocka_unit_test(owner_declines_an_epoch_that_it_had_in_another_life),
         cmocka_unit_test(messages_of_strangers_are_ignored),
         cmocka_unit_test(owner_is_heard_by_its_heartbeats),

@@ -118,7 +118,8 @@ bool rep_is_removed(const struct rep *rep)
 
 bool rep_may_drop(const struct rep *rep)
 {
-    return rep_is_removed(rep) && rep->membership.config >= rep->promise.config;
+    return rep_is_removed(rep) && rep->membership.config >= rep->promise.config &&
+           !membership_names(&rep->membership, rep->self);
 }
 
 bool rep_is_mute(const struct rep *rep)
