@@ -508,10 +508,12 @@ static void a_step_has_the_operand_of_its_kind(void **state)
 
 static void a_sum_was_written_when_its_latest_increment_was(void **state)
 {
-    const struct step increment = { KIND(INCREMENT), "/n", "1", NULL };
+    static const char *const ids[] = { OP "4", OP "5", OP "6" };
     struct fixture *f = *state;
 
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+        const struct step increment = { KIND(INCREMENT), "/n", "1", ids[i] };
+
         f->pair.now_ms += 3000;
         assert_int_equal(step(f, "stats", increment), ERR_OK);
         assert_int_equal(get(f, 0, "stats", "")->written_at_ms, f->pair.now_ms);
