@@ -128,3 +128,51 @@ err policy_check_successor(const Holdfast__V1__Policy *next, const Holdfast__V1_
     refusal_tell_version(arena, ret_detail, wanted - 1);
     return ERR_INVALID;
 }
+
+bool policy_declares(const Holdfast__V1__Policy *policy, const char *currency)
+{
+    for (size_t i = 0; policy != NULL && i < policy->n_currencies; i++) {
+        if (strcmp(policy->currencies[i]->name, currency) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_dropped(const struct policy_drops *drops, const char *currency)
+{
+    for (size_t i = 0; i < drops->count; i++) {
+        if (strcmp(drops->names[i], currency) == 0)
+            return true;
+    }
+    return false;
+}
+
+err policy_check_drops(const Holdfast__V1__Policy *next, const Holdfast__V1__Policy *current,
+                       const struct policy_drops *drops, struct arena *arena,
+                       Holdfast__V1__ErrorDetail *ret_detail)
+{
+    if (drops->count > POLICY_CURRENCIES_MAX)
+        return refuse_number(arena, ret_detail, "drop_currencies", "at most 64", drops->count);
+    for (size_t i = 0; i < drops->count; i++) {
+        const char *name = drops->names[i];
+
+        if (!policy_declares(current, name) || policy_declares(next, name))
+            return refuse(arena, ret_detail, arena_printf(arena, "drop_currencies[%zu]", i),
+                          "a currency that the current policy has and the next one leaves out",
+                          name);
+    }
+    for (size_t i = 0; current != NULL && i < current->n_currencies; i++) {
+        const char *name = current->currencies[i]->name;
+
+        if (policy_declares(next, name) || is_dropped(drops, name))
+            continue;
+        refusal_make_field(arena, ret_detail,
+                           &(struct refusal_field){ "policy.currencies",
+                                                    "every currency of the current policy that "
+                                                    "drop_currencies does not name",
+                                                    slice_from_text(name) },
+                           "players may hold a currency that the policy leaves out");
+        return ERR_INVALID;
+    }
+    return ERR_OK;
+}

@@ -27,4 +27,19 @@ NODISCARD err policy_check_successor(const Holdfast__V1__Policy *next,
                                      const Holdfast__V1__Policy *current, struct arena *arena,
                                      Holdfast__V1__ErrorDetail *ret_detail);
 
+/* Names of currencies that a change says it leaves out. */
+struct policy_drops {
+    char *const *names;
+    size_t count;
+};
+
+/* ERR_INVALID: `next` leaves out a currency of `current` (NULL: none) that no drop names, or a drop
+ * names one that `current` lacks or `next` keeps. */
+NODISCARD err policy_check_drops(const Holdfast__V1__Policy *next,
+                                 const Holdfast__V1__Policy *current,
+                                 const struct policy_drops *drops, struct arena *arena,
+                                 Holdfast__V1__ErrorDetail *ret_detail);
+
+bool policy_declares(const Holdfast__V1__Policy *policy, const char *currency);
+
 #endif

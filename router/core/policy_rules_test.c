@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -50,6 +51,85 @@ static void the_next_version_is_taken(void **state)
     current.version = 1;
     next.version = 2;
     assert_int_equal(policy_check_successor(&next, &current, &arena, &detail), ERR_OK);
+    arena_deinit(&arena);
+}
+
+/* ---- currencies that go ---- */
+struct two {
+    Holdfast__V1__CurrencyPolicy currencies[2], *list[2];
+    Holdfast__V1__Policy policy;
+};
+
+static void two_make(struct two *two, const char *first, const char *second)
+{
+    two->policy = (Holdfast__V1__Policy)HOLDFAST__V1__POLICY__INIT;
+    for (int i = 0; i < 2; i++) {
+        two->currencies[i] = (Holdfast__V1__CurrencyPolicy)HOLDFAST__V1__CURRENCY_POLICY__INIT;
+        two->currencies[i].name = (char *)(uintptr_t)(i == 0 ? first : second);
+        two->list[i] = &two->currencies[i];
+    }
+    two->policy.currencies = two->list;
+    two->policy.n_currencies = first == NULL ? 0 : second == NULL ? 1 : 2;
+}
+
+/* `field` NULL: it is taken. */
+static void assert_drops(const struct two *next, const struct two *current, const char *drop,
+                         const char *field, const char *value)
+{
+    struct arena arena = { 0 };
+    Holdfast__V1__ErrorDetail detail;
+    char *names[] = { (char *)(uintptr_t)drop };
+    const struct policy_drops drops = { names, drop != NULL ? 1 : 0 };
+    err e = policy_check_drops(&next->policy, current != NULL ? &current->policy : NULL, &drops,
+                               &arena, &detail);
+
+    assert_int_equal(e, field == NULL ? ERR_OK : ERR_INVALID);
+    if (field != NULL) {
+        assert_int_equal(detail.code, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT);
+        assert_string_equal(detail.field, field);
+        assert_string_equal(detail.value, value);
+        assert_non_null(strstr(detail.message, value));
+    }
+    arena_deinit(&arena);
+}
+
+static void a_currency_goes_only_by_its_name(void **state)
+{
+    struct two none, gold, both, gems;
+    (void)state;
+
+    two_make(&none, NULL, NULL);
+    two_make(&gold, "gold", NULL);
+    two_make(&gems, "gems", NULL);
+    two_make(&both, "gold", "gems");
+    assert_drops(&gold, NULL, NULL, NULL, NULL);
+    assert_drops(&both, &gold, NULL, NULL, NULL);
+    assert_drops(&both, &both, NULL, NULL, NULL);
+    assert_drops(&none, &gold, NULL, "policy.currencies", "gold");
+    assert_drops(&gems, &gold, NULL, "policy.currencies", "gold");
+    assert_drops(&gold, &both, "gems", NULL, NULL);
+    assert_drops(&none, &both, "gems", "policy.currencies", "gold");
+    assert_drops(&gold, &gold, "gold", "drop_currencies[0]", "gold"); /* It stays. */
+    assert_drops(&gold, &gold, "gems", "drop_currencies[0]", "gems"); /* There is none. */
+    assert_drops(&gold, NULL, "gems", "drop_currencies[0]", "gems");
+}
+
+static void the_drops_are_few(void **state)
+{
+    struct arena arena = { 0 };
+    struct two gold;
+    Holdfast__V1__ErrorDetail detail;
+    char *names[65];
+    (void)state;
+
+    for (int i = 0; i < 65; i++)
+        names[i] = (char *)(uintptr_t) "gems";
+    two_make(&gold, "gold", NULL);
+    const struct policy_drops drops = { names, 65 };
+    assert_int_equal(policy_check_drops(&gold.policy, &gold.policy, &drops, &arena, &detail),
+                     ERR_INVALID);
+    assert_string_equal(detail.field, "drop_currencies");
+    assert_string_equal(detail.limit, "at most 64");
     arena_deinit(&arena);
 }
 
@@ -250,6 +330,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_conflict_tells_the_version_that_stands),
         cmocka_unit_test(the_next_version_is_taken),
+        cmocka_unit_test(a_currency_goes_only_by_its_name),
+        cmocka_unit_test(the_drops_are_few),
         cmocka_unit_test(what_is_not_said_has_its_default_and_what_is_said_stays),
         cmocka_unit_test(the_window_of_operations_has_bounds),
         cmocka_unit_test(what_no_shard_would_take_is_not_stored),

@@ -86,7 +86,10 @@ class DefinitionsTest(ClusterTest):
         policy["currencies"] = before["currencies"] + [{"name": f"coin{n}", "maxBalance": 5} for n in range(room)]
         self.client.call("AdminService/SetPolicy", {"policy": policy})
         self.grant("amber", 1)
-        self.client.call("AdminService/SetPolicy", {"policy": before | {"version": policy["version"] + 1}})
+        fewer = {"policy": before | {"version": policy["version"] + 1}}
+        error = self.refused("INVALID_ARGUMENT", self.client.call, "AdminService/SetPolicy", fewer)
+        self.assertEqual((error.detail["field"], error.detail["value"]), ("policy.currencies", "coin0"))
+        self.client.call("AdminService/SetPolicy", fewer | {"dropCurrencies": [f"coin{n}" for n in range(room)]})
 
         def make_room():  # The coordinator hears of a policy a moment after its caller does.
             try:
@@ -112,6 +115,26 @@ class DefinitionsTest(ClusterTest):
         changes = self.ask("DiffDefinitions", kind="counter", name="kills", fromVersion=1, toVersion=2)["changes"]
         self.assertEqual(changes, [{"field": "counter.max_value", "before": "10", "after": "20"}])
         self.assertEqual(self.ask("DiffDefinitions", kind="counter", name="kills", fromVersion=1).get("changes", []), [])
+
+    def test_one_thing_of_the_policy_is_changed_and_the_rest_stays(self):
+        def policy(*words, code=0):
+            done = subprocess.run([BIN / "holdfast", "policy", *words, "--endpoint", self.cluster.endpoint],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            return done.stdout if code == 0 else done.stderr
+        before = json.loads(policy("get"))
+        changed = json.loads(policy("set", '{"mailboxMax": 500, "currencies": [{"name": "fads"}]}'))
+        self.assertEqual((changed["version"], changed["mailboxMax"]), (before["version"] + 1, 500))
+        self.assertEqual(changed["currencies"][:-1], before["currencies"])
+        trial = json.loads(policy("set", "{}", "--drop", "fads", "--dry-run"))
+        self.assertEqual(trial["currencies"], before["currencies"])
+        self.grant("fads", 5, "trendy")
+        dropped = json.loads(policy("set", '{"mailboxMax": 0}', "--drop", "fads"))
+        self.assertEqual(dropped, before | {"version": before["version"] + 2})
+        self.refused("INVALID_ARGUMENT", self.grant, "fads", 1, "trendy")
+        self.assertIn("drop_currencies[0]", policy("set", "{}", "--drop", "fads", code=1))
+        balances = self.client.call("LedgerService/GetBalances", {"playerId": "trendy"})["balances"]
+        self.assertIn("fads", balances)
 
     def test_a_retry_makes_nothing_more_and_another_change_under_its_id_is_refused(self):
         op_id = uuid7()
@@ -152,6 +175,12 @@ class DefinitionsTest(ClusterTest):
         self.assertIn("did you mean", str(caught.exception))
         self.refused("INVALID_ARGUMENT", self.put, "counter", "Deaths", {"maxValue": 10})
         self.refused("INVALID_ARGUMENT", self.put, "counter", "deaths", {"maxValue": -1})
+        for kind, body in (("counter", {"maxValue": -1}), ("currency", {"maxBalance": -1}), ("collection", {
+                "edgesMax": 2**31 - 1}), ("documents", {"policy": "merge", "bytesMax": 2**31 - 1}),
+                           ("rate_rule", {"subject": "nothing"}), ("event_retention", {"eventsMax": 2**32 - 1})):
+            detail = self.refused("INVALID_ARGUMENT", self.put, kind, "unbounded", body).detail
+            for part in ("field", "limit", "value"):
+                self.assertIn(detail.get(part, ""), detail["message"], kind)
         self.refused("INVALID_ARGUMENT", self.ask, "PutDefinition", name="deaths", opId=uuid7())
         self.put("currency", "tokens", {"maxBalance": 10})
         self.refused("INVALID_ARGUMENT", self.ask, "DeleteDefinition", kind="currency", name="tokens", opId=uuid7())

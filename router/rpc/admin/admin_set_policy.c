@@ -13,14 +13,16 @@
 #include "runtime/cluster/cluster_key.h"
 
 /*
- * Writes the policy to etcd, if its version is the stored one plus one and shards have room for the
- * currencies that it adds to those of definitions, and then asks every shard to log it. The
- * coordinator does the latter too, whatever becomes of this call. Repeating the same call is
- * harmless: the same policy at the same version only waits for the shards.
+ * Writes the policy to etcd, if its version is the stored one plus one, it leaves out no currency
+ * but those that the caller names, and shards have room for the currencies that it adds to those of
+ * definitions, and then asks every shard to log it. The coordinator does the latter too, whatever
+ * becomes of this call. Repeating the same call is harmless: the same policy at the same version
+ * only waits for the shards.
  */
 struct policy_change {
     struct request *request;
     Holdfast__V1__Policy *policy; /* As it will be stored: defaults filled in. */
+    struct policy_drops drops;
     struct slice packed;
     int64_t revision;       /* Of the policy that stands; 0: none. */
     struct etcd_call *call; /* In flight; NULL: none. */
@@ -179,19 +181,10 @@ static err write_policy(struct policy_change *change)
     return e;
 }
 
-static bool declares(const Holdfast__V1__Policy *policy, const char *name)
-{
-    for (size_t i = 0; policy != NULL && i < policy->n_currencies; i++) {
-        if (strcmp(policy->currencies[i]->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool adds_currencies(const Holdfast__V1__Policy *policy, const Holdfast__V1__Policy *current)
 {
     for (size_t i = 0; i < policy->n_currencies; i++) {
-        if (!declares(current, policy->currencies[i]->name))
+        if (!policy_declares(current, policy->currencies[i]->name))
             return true;
     }
     return false;
@@ -214,7 +207,7 @@ static void currencies_told(struct request *request, const ProtobufCMessage *ans
 
     for (size_t i = 0; i < found->n_definitions; i++) {
         const Holdfast__Internal__V1__DefinitionVersion *version = found->definitions[i]->version;
-        count += version != NULL && !declares(change->policy, version->name);
+        count += version != NULL && !policy_declares(change->policy, version->name);
     }
     if (count > POLICY_CURRENCIES_MAX) {
         refusal_make(request->arena, &detail, CODE(CAPACITY_FULL),
@@ -236,6 +229,18 @@ static void count_currencies(struct policy_change *change)
     find.kind = text_lend("currency");
     find.limit = DEFINITION_PAGE_MAX;
     definition_find_ask(change->request, &find, currencies_told);
+}
+
+/* `current` NULL: there is none. */
+static err check_against(struct policy_change *change, const Holdfast__V1__Policy *current,
+                         Holdfast__V1__ErrorDetail *ret_detail)
+{
+    struct arena *arena = change->request->arena;
+    err e = policy_check_successor(change->policy, current, arena, ret_detail);
+
+    if (e != ERR_OK)
+        return e;
+    return policy_check_drops(change->policy, current, &change->drops, arena, ret_detail);
 }
 
 static void policy_read(void *context, err e, const struct etcd_range_result *result)
@@ -260,8 +265,7 @@ static void policy_read(void *context, err e, const struct etcd_range_result *re
         ask_shards(change);
         return;
     }
-    if (e == ERR_OK &&
-        policy_check_successor(change->policy, current, request->arena, &detail) != ERR_OK) {
+    if (e == ERR_OK && check_against(change, current, &detail) != ERR_OK) {
         holdfast__v1__policy__free_unpacked(current, NULL);
         request_fail(request, &detail);
         return;
@@ -299,6 +303,7 @@ void admin_set_policy_handle(struct request *request)
     size_t size;
 
     change->request = request;
+    change->drops = (struct policy_drops){ message->drop_currencies, message->n_drop_currencies };
     if (policy_complete(message->policy, request->arena, &change->policy, &detail) != ERR_OK) {
         request_fail(request, &detail);
         return;
