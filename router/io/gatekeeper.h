@@ -55,6 +55,7 @@ struct gatekeeper_guest {
     const char *key_id;      /* In the visit's arena, as all texts here; "": access is open;
                               * GATEKEEPER_PLAYER: a player. */
     const char *player;      /* Of a player's token; NULL: it is none. */
+    const char *holder;      /* As api_key_holder tells it; NULL: as key_id. */
     const char *key_servers; /* As in api_key_record, as the next two. */
     const char *key_grants;
     const char *key_per_day;

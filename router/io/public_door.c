@@ -116,6 +116,7 @@ static void on_request(void *user, struct rpc_request *rpc)
         .peer = rpc->peer,
         .caller = guest.caller,
         .key_id = guest.key_id,
+        .holder = guest.holder,
         .author = guest.key_id,
         .player = guest.player,
         .key_servers = guest.key_servers,

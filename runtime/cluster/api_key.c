@@ -153,10 +153,19 @@ err api_key_record_validate(const struct api_key_record *record, struct record_e
         return record_refuse(ERR_INVALID, ret_why,
                              "API key record: rate_per_s: %" PRIu32 " is above %d",
                              record->rate_per_s, (int)API_KEY_RATE_MAX);
+    if (record->holder[0] != 0 && strspn(record->holder, "0123456789abcdef") != API_KEY_ID_SIZE - 1)
+        return record_refuse(ERR_INVALID, ret_why,
+                             "API key record: holder: \"%s\" is not the id of a key",
+                             record->holder);
     err e = check_servers(record->servers, ret_why);
     if (e == ERR_OK)
         e = check_mint(record, "grants", record->grants, ret_why);
     return e == ERR_OK ? check_mint(record, "per_day", record->per_day, ret_why) : e;
+}
+
+const char *api_key_holder(const struct api_key_record *record)
+{
+    return record->holder[0] != 0 ? record->holder : record->id;
 }
 
 void api_key_record_encode(const struct api_key_record *record, struct buf *out)
@@ -181,6 +190,8 @@ void api_key_record_encode(const struct api_key_record *record, struct buf *out)
         CHECK(json_object_set_new(object, "grants", json_string(record->grants)) == 0);
     if (record->per_day[0] != 0)
         CHECK(json_object_set_new(object, "per_day", json_string(record->per_day)) == 0);
+    if (record->holder[0] != 0)
+        CHECK(json_object_set_new(object, "holder", json_string(record->holder)) == 0);
     if (record->servers[0] != 0)
         CHECK(json_object_set_new(object, "servers", json_string(record->servers)) == 0);
     size_t size = json_dumpb(object, NULL, 0, JSON_COMPACT);
@@ -206,6 +217,7 @@ err api_key_record_decode(struct slice json, struct api_key_record *ret_record,
     record_text(&f, "digest", digest, sizeof digest);
     record_text_or_empty(&f, "authority", authority, sizeof authority);
     record_text_or_empty(&f, "servers", record.servers, sizeof record.servers);
+    record_text_or_empty(&f, "holder", record.holder, sizeof record.holder);
     record_text_or_empty(&f, "grants", record.grants, sizeof record.grants);
     record_text_or_empty(&f, "per_day", record.per_day, sizeof record.per_day);
     record.created_at_ms = record_u64(&f, "created_at_ms");

@@ -36,6 +36,9 @@ struct api_key_record {
     char grants[MINT_TEXT_SIZE];        /* What a call may make (mint_limits.h); empty: no limit. */
     char per_day[MINT_TEXT_SIZE];       /* And a day; empty: no limit. */
     uint32_t rate_per_s; /* Requests a second at each router; 0: as the router is configured. */
+    /* Id of the key that it replaces, or that this one replaced in turn: what either registers
+     * belongs to both. Empty: it replaces none. */
+    char holder[API_KEY_ID_SIZE];
 };
 
 void api_key_print(const uint8_t secret[API_KEY_SECRET_BYTES], char ret_text[API_KEY_TEXT_SIZE]);
@@ -52,6 +55,9 @@ void api_key_id(const uint8_t digest[API_KEY_DIGEST_BYTES], char ret_id[API_KEY_
 bool api_key_admits_server(const char *servers, struct slice name);
 
 /* encode, decode and validate: as those of cluster_record.h. */
+/* The id under which the key registers game servers. */
+const char *api_key_holder(const struct api_key_record *record);
+
 void api_key_record_encode(const struct api_key_record *record, struct buf *out);
 NODISCARD err api_key_record_decode(struct slice json, struct api_key_record *ret_record,
                                     struct record_error *ret_why);

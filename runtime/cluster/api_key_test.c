@@ -57,6 +57,27 @@ static void the_digest_is_an_hmac_under_the_clusters_name(void **state)
     assert_memory_not_equal(digest, other, sizeof digest);
 }
 
+static void a_key_holds_for_the_one_that_it_replaces(void **state)
+{
+    struct api_key_record record = record_of(1), decoded;
+    struct record_error why;
+    struct buf json = { 0 };
+    (void)state;
+
+    assert_string_equal(api_key_holder(&record), record.id);
+    snprintf(record.holder, sizeof record.holder, "%s", record_of(2).id);
+    assert_string_equal(api_key_holder(&record), record_of(2).id);
+    api_key_record_encode(&record, &json);
+    assert_int_equal(api_key_record_decode(buf_slice(&json), &decoded, &why), ERR_OK);
+    assert_string_equal(decoded.holder, record.holder);
+    buf_deinit(&json);
+    for (const char *const *bad = (const char *const[]){ "0", "cert:gs", "00000000000G", NULL };
+         *bad != NULL; bad++) {
+        snprintf(record.holder, sizeof record.holder, "%s", *bad);
+        assert_int_equal(api_key_record_validate(&record, &why), ERR_INVALID);
+    }
+}
+
 static void a_record_is_decoded_as_it_was_encoded(void **state)
 {
     struct api_key_record record = record_of(1);
@@ -149,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_in_text_is_the_same_key),
         cmocka_unit_test(the_digest_is_an_hmac_under_the_clusters_name),
+        cmocka_unit_test(a_key_holds_for_the_one_that_it_replaces),
         cmocka_unit_test(a_record_is_decoded_as_it_was_encoded),
         cmocka_unit_test(an_authority_is_one_scope_that_the_key_has_or_none),
         cmocka_unit_test(a_record_with_a_scope_that_is_none_opens_nothing),

@@ -307,6 +307,31 @@ class KeysTest(ClusterTest):
         self.assertIn("no API key", self.holdfast("status", code=1)[1])
         self.assertIn("node-1", self.holdfast("status", key=key)[0])
 
+    def test_a_server_goes_on_while_its_key_is_rotated(self):
+        old_key, old_id = self.issue("arena", "game,read", "--rate", "700")
+        foreign, _ = self.issue("stranger", "game,read")
+        old = self.with_key(old_key)
+        server = old.register("arena-1")
+        token = old.start("rotated", server)["token"]
+        answer = json.loads(self.holdfast("key", "issue", "arena-2027", "--replaces", "arena", "-o", "json")[0])
+        self.assertEqual(answer["scopes"], "game, read")
+        new = self.with_key(answer["key"])
+        wait_for("the new key to be known", lambda: self.is_known(new))
+        row = next(row for row in json.loads(self.holdfast("key", "list", "-o", "json")[0])
+                   if row["id"] == answer["id"])
+        self.assertEqual((row["replaces"], row["rate"]), (old_id, 700))
+        new.renew(server, ("rotated", token))
+        new.start("rotated-too", server)
+        self.refused(self.with_key(foreign), "SessionService/RenewSessions", {
+            "incarnation": server, "sessions": [{"playerId": "rotated", "token": token}]})
+        second = new.register("arena-2")  # Of both, too: not all callers change at the same time.
+        old.renew(second)
+        self.holdfast("key", "revoke", old_id)
+        third, _ = self.issue("arena-2028", "game,read", "--replaces", answer["id"])
+        self.with_key(third).renew(server, ("rotated", token))
+        self.with_key(third).end("rotated", token)
+        self.assertIn("there is no key", self.holdfast("key", "issue", "x", "--replaces", "arena", code=1)[1])
+
     def test_a_key_made_elsewhere_is_registered(self):
         path = self.cluster.dir / "a.key"
         path.write_text("hf_" + "ab" * 32 + "\n")

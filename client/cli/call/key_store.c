@@ -313,6 +313,8 @@ static void keep_limits(const struct api_key_record *stands, struct api_key_reco
     record->rate_per_s = stands->rate_per_s;
     memcpy(record->servers, stands->servers, sizeof record->servers);
     memcpy(record->grants, stands->grants, sizeof record->grants);
+    if (record->holder[0] == 0)
+        memcpy(record->holder, stands->holder, sizeof record->holder);
     memcpy(record->per_day, stands->per_day, sizeof record->per_day);
 }
 

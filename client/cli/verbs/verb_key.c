@@ -68,6 +68,12 @@ static const struct command_option option_from = {
     .meaning = "a key made elsewhere, hf_..., or - for standard input",
 };
 
+static const struct command_option option_replaces = {
+    .flag = "replaces",
+    .value = "KEY",
+    .meaning = "id or name of a key that it stands in for: what either registers is of both, and "
+               "what is not said is as there",
+};
 static const struct command_option option_register = {
     .flag = "register",
     .meaning = "with --from: keep a key's limits if it stands, and a revoked one revoked",
@@ -133,6 +139,7 @@ static bool read_authority(const struct arguments *arguments, struct api_key_rec
 
     if (text[0] == 0)
         return true;
+    record->authority = 0;
     if (authority_text_read(slice_from_text(text), &scope) == AUTHORITY_TEXT_SYSTEM)
         record->authority = scope_find(scope) & record->scopes & SCOPES_SYSTEM;
     if (record->authority != 0)
@@ -146,12 +153,14 @@ static bool read_authority(const struct arguments *arguments, struct api_key_rec
     return false;
 }
 
-/* False: written to standard error. */
+/* An option that is not said leaves what is there. False: written to standard error. */
 static bool copy_option(const struct arguments *arguments, const struct command_option *option,
                         char *ret_text, size_t size)
 {
     const char *text = option_text(arguments, option);
 
+    if (text[0] == 0)
+        return true;
     if (strlen(text) >= size) {
         fprintf(stderr, "holdfast: --%s: at most %zu bytes, not %zu\n", option->flag, size - 1,
                 strlen(text));
@@ -161,48 +170,58 @@ static bool copy_option(const struct arguments *arguments, const struct command_
     return true;
 }
 
-/* False: written to standard error. */
-static bool make_record(const struct arguments *arguments, const char *name,
-                        const uint8_t secret[API_KEY_SECRET_BYTES],
-                        struct api_key_record *ret_record)
+/* *record has what is as in the key that it replaces. False: written to standard error. */
+static bool read_scopes(const struct arguments *arguments, struct api_key_record *record)
 {
-    struct api_key_record record = { .created_at_ms = wall_ms() };
-    struct record_error why;
-    const char *cluster = option_text(arguments, &option_cluster);
+    const char *text = option_text(arguments, &option_scopes);
     struct slice bad;
-    uint32_t days;
 
-    if (scopes_parse(slice_from_text(option_text(arguments, &option_scopes)), &record.scopes,
-                     &bad) != ERR_OK) {
+    if (text[0] == 0 && record->holder[0] != 0)
+        return read_authority(arguments, record);
+    record->scopes = 0;
+    if (scopes_parse(slice_from_text(text), &record->scopes, &bad) != ERR_OK) {
         refuse_scope(bad);
         return false;
     }
-    if (!read_authority(arguments, &record))
+    return read_authority(arguments, record);
+}
+
+/* *record has what is as in the key that it replaces. False: written to standard error. */
+static bool make_record(const struct arguments *arguments, const char *name,
+                        const uint8_t secret[API_KEY_SECRET_BYTES], struct api_key_record *record)
+{
+    struct record_error why;
+    const char *cluster = option_text(arguments, &option_cluster);
+    uint32_t days, rate;
+
+    if (!read_scopes(arguments, record))
         return false;
     if (option_number(arguments, &option_expires_days, 0, DAYS_MAX, &days) != ERR_OK ||
-        option_number(arguments, &option_rate, 0, API_KEY_RATE_MAX, &record.rate_per_s) != ERR_OK)
+        option_number(arguments, &option_rate, 0, API_KEY_RATE_MAX, &rate) != ERR_OK)
         return false;
+    if (rate > 0)
+        record->rate_per_s = rate;
+    record->created_at_ms = wall_ms();
     if (days > 0)
-        record.expires_at_ms = record.created_at_ms + days * DAY_MS;
-    if (!copy_option(arguments, &option_servers, record.servers, sizeof record.servers) ||
-        !copy_option(arguments, &option_grants, record.grants, sizeof record.grants) ||
-        !copy_option(arguments, &option_per_day, record.per_day, sizeof record.per_day))
+        record->expires_at_ms = record->created_at_ms + days * DAY_MS;
+    if (!copy_option(arguments, &option_servers, record->servers, sizeof record->servers) ||
+        !copy_option(arguments, &option_grants, record->grants, sizeof record->grants) ||
+        !copy_option(arguments, &option_per_day, record->per_day, sizeof record->per_day))
         return false;
-    if (strlen(name) >= sizeof record.name || !cluster_name_valid(cluster)) {
+    if (strlen(name) >= sizeof record->name || !cluster_name_valid(cluster)) {
         fprintf(stderr,
                 "holdfast: a key's name has at most %zu bytes, a cluster's 63 of a-z, 0-9 "
                 "and dash\n",
-                sizeof record.name - 1);
+                sizeof record->name - 1);
         return false;
     }
-    snprintf(record.name, sizeof record.name, "%s", name);
-    api_key_digest(cluster, secret, record.digest);
-    api_key_id(record.digest, record.id);
-    if (api_key_record_validate(&record, &why) != ERR_OK) {
+    snprintf(record->name, sizeof record->name, "%s", name);
+    api_key_digest(cluster, secret, record->digest);
+    api_key_id(record->digest, record->id);
+    if (api_key_record_validate(record, &why) != ERR_OK) {
         fprintf(stderr, "holdfast: %s\n", why.text);
         return false;
     }
-    *ret_record = record;
     return true;
 }
 
@@ -224,18 +243,70 @@ static void say_issued(const struct arguments *arguments, const struct api_key_r
     printf("%s\n", text);
 }
 
+/* By id, or by a name that one key alone has. NULL: written to standard error. */
+static const struct api_key_record *choose(const struct api_key_record *records, uint32_t count,
+                                           const char *which)
+{
+    const struct api_key_record *found = NULL;
+    char shown[NEAREST_SHOWN_BYTES]; /* A key itself may be given by mistake. */
+    uint32_t matches = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(records[i].id, which) == 0)
+            return &records[i];
+        if (strcmp(records[i].name, which) == 0) {
+            found = &records[i];
+            matches++;
+        }
+    }
+    if (matches == 1)
+        return found;
+    nearest_show(slice_from_text(which), shown);
+    if (matches == 0)
+        fprintf(stderr, "holdfast: there is no key '%s'\n", shown);
+    else
+        fprintf(stderr, "holdfast: %u keys have the name '%s'; say which by its id\n", matches,
+                shown);
+    return NULL;
+}
+
+/* What a key has of the one that it replaces. False: written to standard error. */
+static bool take_over(const struct arguments *arguments, struct api_key_record *ret_record)
+{
+    struct key_store *store = NULL;
+    struct api_key_record *records = NULL;
+    const struct api_key_record *old = NULL;
+    uint32_t count = 0;
+    err e = key_store_open(arguments, &store);
+
+    if (e == ERR_OK)
+        e = key_store_list(store, &records, &count);
+    if (e == ERR_OK)
+        old = choose(records, count, option_text(arguments, &option_replaces));
+    if (old != NULL) {
+        *ret_record = *old;
+        ret_record->expires_at_ms = 0;
+        snprintf(ret_record->holder, sizeof ret_record->holder, "%s", api_key_holder(old));
+    }
+    key_store_close(store);
+    free(records);
+    return old != NULL;
+}
+
 static int issue_as(const struct arguments *arguments, const char *name,
                     char ret_text[API_KEY_TEXT_SIZE])
 {
     const char *from = option_text(arguments, &option_from);
     uint8_t secret[API_KEY_SECRET_BYTES];
-    struct api_key_record record;
+    struct api_key_record record = { .rate_per_s = 0 };
     struct key_store *store = NULL;
     bool revoked = false;
     err e;
 
     if (from[0] == 0 && option_is_set(arguments, &option_register))
         return refuse_usage(arguments);
+    if (option_text(arguments, &option_replaces)[0] != 0 && !take_over(arguments, &record))
+        return 1;
     if (from[0] == 0)
         CHECK(getrandom(secret, sizeof secret, 0) == (ssize_t)sizeof secret);
     else if (!read_secret(from, secret))
@@ -283,6 +354,8 @@ static json_t *row_of(const struct api_key_record *record, uint64_t now_ms)
         json_object_set_new(row, "grants", json_string(record->grants));
     if (record->per_day[0] != 0)
         json_object_set_new(row, "per_day", json_string(record->per_day));
+    if (record->holder[0] != 0)
+        json_object_set_new(row, "replaces", json_string(record->holder));
     if (record->servers[0] != 0)
         json_object_set_new(row, "servers", json_string(record->servers));
     if (record->rate_per_s != 0)
@@ -324,33 +397,6 @@ static int list(const struct arguments *arguments)
         print_table(NULL, rows, columns);
     json_decref(rows);
     return 0;
-}
-
-/* By id, or by a name that one key alone has. NULL: written to standard error. */
-static const struct api_key_record *choose(const struct api_key_record *records, uint32_t count,
-                                           const char *which)
-{
-    const struct api_key_record *found = NULL;
-    char shown[NEAREST_SHOWN_BYTES]; /* A key itself may be given by mistake. */
-    uint32_t matches = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(records[i].id, which) == 0)
-            return &records[i];
-        if (strcmp(records[i].name, which) == 0) {
-            found = &records[i];
-            matches++;
-        }
-    }
-    if (matches == 1)
-        return found;
-    nearest_show(slice_from_text(which), shown);
-    if (matches == 0)
-        fprintf(stderr, "holdfast: there is no key '%s'\n", shown);
-    else
-        fprintf(stderr, "holdfast: %u keys have the name '%s'; say which by its id\n", matches,
-                shown);
-    return NULL;
 }
 
 static int revoke(const struct arguments *arguments)
@@ -452,10 +498,10 @@ const struct verb verb_key[] = {
         .arguments = "NAME --scopes LIST",
         .summary = "an API key for the public port",
         .details = KEY_DETAILS,
-        .options =
-            VERB_OPTIONS(&option_scopes, &option_authority, &option_servers, &option_grants,
-                         &option_per_day, &option_expires_days, &option_rate, &option_from,
-                         &option_register, OPTIONS_OF_ETCD, &option_deadline_ms, OPTIONS_OF_OUTPUT),
+        .options = VERB_OPTIONS(&option_scopes, &option_authority, &option_servers, &option_grants,
+                                &option_per_day, &option_expires_days, &option_rate, &option_from,
+                                &option_register, &option_replaces, OPTIONS_OF_ETCD,
+                                &option_deadline_ms, OPTIONS_OF_OUTPUT),
         .run = issue,
     },
     {

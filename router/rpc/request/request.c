@@ -58,6 +58,13 @@ static bool has_share(const struct request *request)
            (request->player != NULL || (request->key_id != NULL && request->key_id[0] != 0));
 }
 
+const char *request_holder(const struct request *request)
+{
+    const char *holder = request->holder != NULL ? request->holder : request->key_id;
+
+    return holder != NULL ? holder : "";
+}
+
 uint16_t request_asker(const struct request *request)
 {
     if (!has_share(request))

@@ -53,6 +53,8 @@ struct request {
     /* Who calls: the id of an API key, or "cert:<name>" of a native client. NULL or empty: anyone
      * may, and nothing belongs to one caller alone. */
     const char *key_id;
+    const char
+        *holder; /* Whose the registrations of servers are (api_key_holder); NULL: key_id's. */
     /* The same for ledgers, where a system acts, but only a name that is proven (caller_name.h):
      * NULL or empty: none is. */
     const char *author;
@@ -130,6 +132,8 @@ bool request_take_places(struct request *request, uint32_t weight, uint32_t perc
 /* Before that: the request takes no place after all. */
 void request_give_places(struct request *request, uint32_t weight);
 /* How nodes are told whose request it is; 0 where access is open (runtime/cluster/wire.h). */
+/* Whose game servers it may register, renew and end; empty: anyone's. */
+const char *request_holder(const struct request *request);
 uint16_t request_asker(const struct request *request);
 /* For streams, now and then. */
 bool request_is_welcome(const struct request *request);

@@ -1,9 +1,9 @@
 /*
- * An incarnation belongs to the key that registered it: with another key's, no caller opens, renews
- * or ends anything. And a player is online only by a registration that there is: a shard finds out
- * by itself that a session's has gone, but a member that takes a presence knows only what it was
- * told. Asked before the method's handler, of every incarnation that the request names, one after
- * another: a batch names one, as a rule.
+ * An incarnation belongs to the key that registered it, and to those that replace it: with another
+ * key's, no caller opens, renews or ends anything. And a player is online only by a registration
+ * that there is: a shard finds out by itself that a session's has gone, but a member that takes a
+ * presence knows only what it was told. Asked before the method's handler, of every incarnation
+ * that the request names, one after another: a batch names one, as a rule.
  */
 #include <string.h>
 
@@ -153,7 +153,7 @@ static void ask_next(struct owner_check *check)
     const struct router_options *options = &request->router->options;
     uint64_t now_ms = loop_now_ms(options->loop);
     uint64_t left_ms = request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1;
-    struct servers_claimant claimant = { .key = has_key(request) ? request->key_id : "" };
+    struct servers_claimant claimant = { .key = request_holder(request) };
 
     claimant.timeout_ms = left_ms < ROUTER_RENEW_MS_MAX ? left_ms : ROUTER_RENEW_MS_MAX;
     /* The handler says what is wrong with a text that is no incarnation. */

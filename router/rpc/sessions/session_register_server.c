@@ -59,8 +59,7 @@ static err make_record(const struct request *request,
         return ERR_INVALID;
     }
     memcpy(ret_record->name, name.data, name.size);
-    (void)snprintf(ret_record->key, sizeof ret_record->key, "%s",
-                   request->key_id != NULL ? request->key_id : "");
+    (void)snprintf(ret_record->key, sizeof ret_record->key, "%s", request_holder(request));
     if (ret_record->ttl_ms < SERVER_TTL_MS_MIN || ret_record->ttl_ms > SERVER_TTL_MS_MAX) {
         (void)snprintf(value, sizeof value, "%u", message->ttl_ms);
         refusal_make_field(
@@ -115,7 +114,7 @@ static err check_count(const struct request *request, Holdfast__V1__ErrorDetail 
 
     if (request->key_id == NULL || request->key_id[0] == 0)
         return ERR_OK;
-    if (!servers_has_room(options->servers, request->key_id))
+    if (!servers_has_room(options->servers, request_holder(request)))
         return refuse_many(
             request, arena_printf(request->arena, "at most %u through one router", SERVERS_KEY_MAX),
             FULL_RETRY_MS, ret_detail);
