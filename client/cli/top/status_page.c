@@ -219,6 +219,10 @@ void status_count(const struct status_answers *answers, struct status_summary *r
         summary.servers++;
         summary.servers_expiring += strcmp(answer_text(row, "state"), "expiring") == 0;
     }
+    if (summary.servers == 0) {
+        summary.sessions_lapsed = summary.sessions;
+        summary.sessions = 0;
+    }
     CHECK(summary.nodes_up + summary.nodes_silent <= summary.nodes);
     *ret_summary = summary;
 }
@@ -244,6 +248,7 @@ json_t *status_json(const struct status_summary *summary)
         { "servers", summary->servers },
         { "serversExpiring", summary->servers_expiring },
         { "sessions", summary->sessions },
+        { "sessionsLapsed", summary->sessions_lapsed },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -310,9 +315,12 @@ static void put_summary(const struct status_answers *answers, const struct statu
     put_replicas(summary, out);
     buf_printf(out, "%-*s%s\n", LABEL_WIDTH, "coordinator",
                summary->coordinator[0] != 0 ? summary->coordinator : "NONE IS ELECTED");
-    buf_printf(out, "%-*s%u live, %u expiring; %" PRIu64 " sessions\n", LABEL_WIDTH, "game servers",
+    buf_printf(out, "%-*s%u live, %u expiring; %" PRIu64 " sessions", LABEL_WIDTH, "game servers",
                summary->servers - summary->servers_expiring, summary->servers_expiring,
                summary->sessions);
+    if (summary->sessions_lapsed > 0)
+        buf_printf(out, ", %" PRIu64 " lapsed", summary->sessions_lapsed);
+    buf_put_u8(out, '\n');
 }
 
 /* ---- the page ---- */

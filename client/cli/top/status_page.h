@@ -20,7 +20,9 @@ struct status_summary {
     uint64_t lag_entries; /* Of the replica that lacks most of what its shard has committed. */
     uint32_t servers, servers_expiring;
     uint64_t sessions;
-    const char *coordinator; /* Empty: none is elected. */
+    uint64_t sessions_lapsed; /* No server lives: they ended with theirs, and shards count them
+                               * until their players are next touched. */
+    const char *coordinator;  /* Empty: none is elected. */
 };
 
 struct status_answers {

@@ -124,6 +124,28 @@ static void all_is_well_on_one_screen_without_ids(void **state)
     forget(&answers);
 }
 
+static void sessions_hold_only_while_a_server_lives(void **state)
+{
+    struct answers answers = {
+        .cluster = cluster_of(THIRD_UP, ",\"coordinator\":\"coordinator\""),
+        .shards = json_array(),
+        .servers = parse("[]"),
+    };
+    struct status_summary summary;
+    (void)state;
+
+    json_array_append_new(answers.shards, shard_of(0, "ok", "\"serving\":true"));
+    has(print(&answers, false), "game servers  0 live, 0 expiring; 0 sessions, 2 lapsed\n");
+    status_count(&(struct status_answers){ answers.cluster, answers.shards, NULL }, &summary);
+    assert_int_equal(summary.sessions, 0);
+    assert_int_equal(summary.sessions_lapsed, 2);
+    json_t *expiring = parse("[{\"name\":\"gs\",\"incarnation\":\"1-7\",\"state\":\"expiring\"}]");
+    status_count(&(struct status_answers){ answers.cluster, answers.shards, expiring }, &summary);
+    assert_int_equal(summary.sessions, 2); /* Not every shard has freed its players. */
+    json_decref(expiring);
+    forget(&answers);
+}
+
 static void what_is_wrong_is_shown_and_nothing_else(void **state)
 {
     struct answers answers = { .cluster = cluster_of(THIRD_AWAY, ",\"nodesDoubting\":2"),
@@ -196,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_is_well_on_one_screen_without_ids),
+        cmocka_unit_test(sessions_hold_only_while_a_server_lives),
         cmocka_unit_test(what_is_wrong_is_shown_and_nothing_else),
         cmocka_unit_test(a_broken_cluster_is_told_in_bounds),
         cmocka_unit_test(odd_answers_do_no_harm),
