@@ -19,10 +19,13 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/nearest.h"
+#include "runtime/base/utf8.h"
 
 #define WAIT_MS_MAX          60000u
 #define VERSION_MAX          ((uint64_t)INT64_MAX)
 #define AT_MS_MAX            INT64_C(253402300799999) /* The end of the year 9999. */
+#define SENTENCE_BYTES       512u
+#define VALUE_BYTES          80u
 #define RETRY_MS             200u
 #define REASON_BYTES_MAX     64u
 #define AUTHOR_BYTES_MAX     64u
@@ -51,12 +54,28 @@ struct objection {
     const char *field, *limit, *value, *message;
 };
 
+/* "body.currency.max_balance: the definition is out of bounds: expected ..., got "-5"". */
+static void sentence_make(const struct objection *why, char ret_text[SENTENCE_BYTES])
+{
+    bool wrong = why->code == CODE(INVALID_ARGUMENT);
+    bool expects = wrong && why->limit[0] != 0, has_value = expects && why->value[0] != 0;
+    char value[VALUE_BYTES];
+
+    utf8_snippet(value, sizeof value, slice_from_text(why->value));
+    snprintf(ret_text, SENTENCE_BYTES, "%s%s%s%s%s%s%s%s", wrong ? why->field : "",
+             wrong ? ": " : "", why->message, expects ? ": expected " : "",
+             expects ? why->limit : "", has_value ? ", got \"" : "", has_value ? value : "",
+             has_value ? "\"" : "");
+}
+
 static bool refuse(struct change *change, const struct objection *why)
 {
     Holdfast__Internal__V1__Refusal refusal = HOLDFAST__INTERNAL__V1__REFUSAL__INIT;
+    char sentence[SENTENCE_BYTES];
 
+    sentence_make(why, sentence);
     refusal.code = why->code;
-    refusal.message = text_lend(why->message);
+    refusal.message = sentence;
     refusal.field = text_lend(why->field);
     refusal.limit = text_lend(why->limit);
     refusal.value = text_lend(why->value);
