@@ -45,6 +45,10 @@
 #define OF_UNKNOWN(X) \
     X(OUTCOME_UNKNOWN, OPEN, "no answer of the owner in time, or the owner was lost meanwhile", "")
 #define OF_WRITER(X) OF_DOOR(X) OF_SCOPE(X) OF_UNKNOWN(X)
+/* ... of which no player's shard keeps an outcome. */
+#define OF_OPERATOR(X) \
+    OF_DOOR(X) OF_SCOPE(X) \
+    X(OUTCOME_UNKNOWN, OPEN, "no answer of the owner in time, or the owner was lost meanwhile", "it may have been carried out: send the same again")
 /* Mutations of a player under an op_id; also while a transaction holds the player. */
 #define OF_OP_ID(X) \
     OF_DOOR(X) OF_UNKNOWN(X) \
@@ -93,9 +97,9 @@
 
 /* ---- sessions ---- */
 #define ERRORS_REGISTER_SERVER(X) \
-    OF_WRITER(X) \
+    OF_OPERATOR(X) \
     X(CAPACITY_FULL, OPEN, "the cluster has 49,152 game servers, those included that vanished and whose sessions are not free yet", "unregister servers that are not used, and register again later")
-#define ERRORS_UNREGISTER_SERVER(X) OF_WRITER(X)
+#define ERRORS_UNREGISTER_SERVER(X) OF_OPERATOR(X)
 #define ERRORS_START_SESSION(X) \
     OF_OPERATION(X) OF_SCOPE(X) \
     X(SESSION_LOCKED, FINAL, "FAIL or STEAL: another server holds the player, or asked for it later", "wait `retry_after_ms`, then send it with `attempt` raised by one; or steal") \
@@ -312,18 +316,18 @@
     X(NOT_FOUND, FINAL, "the player is not quarantined", "") \
     X(INVALID_ARGUMENT, FINAL, "a named row can be read, is not there, or is not repaired in this way", "")
 #define ERRORS_GET_CHANNEL(X) OF_READER(X)
-#define ERRORS_REPAIR_ROW(X) OF_WRITER(X)
+#define ERRORS_REPAIR_ROW(X) OF_OPERATOR(X)
 #define ERRORS_REBUILD_COUNTS(X) \
-    OF_WRITER(X) OF_SHARD_STATE(X) \
+    OF_OPERATOR(X) OF_SHARD_STATE(X) \
     X(NOT_FOUND, OPEN, "no collection, or no counter, of that name is defined in the shard", "") \
     X(QUARANTINED, OPEN, "keys of rows of targets, or the row of the rebuild, cannot be read", "")
 #define ERRORS_SET_POLICY(X) \
-    OF_WRITER(X) OF_CONFLICT(X) \
-    X(CAPACITY_FULL, OPEN, "the policy and the definitions together would declare more than 64 currencies", "leave some out of the policy")
+    OF_OPERATOR(X) OF_CONFLICT(X) \
+    X(CAPACITY_FULL, OPEN, "the policy and the definitions together would declare more than 64 currencies", "add fewer, or drop some of the policy")
 #define OF_DEFINITION(X) \
     X(NOT_FOUND, OPEN, "there is no such definition, or that version of it is not kept", "")
 #define OF_DEFINER(X) \
-    OF_WRITER(X) OF_CONFLICT(X) \
+    OF_OPERATOR(X) OF_CONFLICT(X) \
     X(OPERATION_ID_MISMATCH, OPEN, "the op_id was used before, for another change of that definition", "")
 #define ERRORS_PUT_DEFINITION(X) \
     OF_DEFINER(X) \
@@ -337,11 +341,11 @@
 #define ERRORS_GET_SETTINGS(X) \
     OF_READER(X) \
     X(NOT_FOUND, OPEN, "there are no settings of that name, or no more", "")
-#define ERRORS_MOVE_SHARD(X) OF_WRITER(X) OF_CONFLICT(X)
-#define ERRORS_CHANGE_NODE(X) OF_WRITER(X) OF_CONFLICT(X)
-#define ERRORS_REBALANCE_SHARDS(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_MOVE_SHARD(X) OF_OPERATOR(X) OF_CONFLICT(X)
+#define ERRORS_CHANGE_NODE(X) OF_OPERATOR(X) OF_CONFLICT(X)
+#define ERRORS_REBALANCE_SHARDS(X) OF_OPERATOR(X) OF_CONFLICT(X)
 #define ERRORS_ACCEPT_ETCD_RESTORE(X) \
-    OF_WRITER(X) OF_CONFLICT(X) \
+    OF_OPERATOR(X) OF_CONFLICT(X) \
     X(INTERNAL, OPEN, "a record in etcd cannot be read", "")
 #define ERRORS_DEBUG_INJECT(X) \
     OF_HOLDER(X) OF_GIVING(X) OF_ITEMS(X) OF_TAKING(X) \
@@ -416,20 +420,20 @@
 /* ---- backups ---- */
 #define ERRORS_GET_BACKUP_STATE(X) OF_READER(X)
 #define ERRORS_ARM_BACKUP(X) OF_READER(X) OF_SHARD_STATE(X)
-#define ERRORS_CUT_BACKUP(X) OF_WRITER(X)
+#define ERRORS_CUT_BACKUP(X) OF_OPERATOR(X)
 #define ERRORS_READ_BACKUP(X) \
     OF_READER(X) \
     X(NOT_FOUND, OPEN, "the shard holds no view for that backup any more", "start the backup again")
 #define ERRORS_READ_DOCUMENTS(X) \
     OF_READER(X) \
     X(VERSION_CONFLICT, OPEN, "another process of the shard's members answers than the one that gave the first page", "start the backup again")
-#define ERRORS_PREPARE_RESTORE(X) OF_WRITER(X) OF_CONFLICT(X)
+#define ERRORS_PREPARE_RESTORE(X) OF_OPERATOR(X) OF_CONFLICT(X)
 #define ERRORS_RESTORE_DEFINITION(X) \
-    OF_WRITER(X) \
+    OF_OPERATOR(X) \
     X(VERSION_CONFLICT, OPEN, "the cluster has another definition under that name or number", "restore into a new cluster") \
     X(CAPACITY_FULL, OPEN, "there are too many definitions, currencies, or rate rules about one subject, or they are too large", "")
 #define OF_RESTORE(X) \
-    OF_WRITER(X) OF_SHARD_STATE(X)
+    OF_OPERATOR(X) OF_SHARD_STATE(X)
 #define ERRORS_BEGIN_RESTORE(X) \
     OF_RESTORE(X) \
     X(SCHEMA_TOO_NEW, OPEN, "the backup was made by a newer version", "update the cluster")

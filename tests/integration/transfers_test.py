@@ -131,6 +131,10 @@ class Transfers(Goods):
             check=False)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout.count("the op_id was used before for another request"), 2)
+        done = subprocess.run([BIN / "holdfast", "mailbox", "deliver", "gems=-2", players[2], "--endpoint",
+                               self.cluster.endpoint], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertNotIn("repeat", done.stderr, "the same request is refused again")
         subprocess.run([BIN / "holdfast", "mailbox", "deliver", "gems=2,crate,hat", players[2], "--endpoint",
                         self.cluster.endpoint], capture_output=True, text=True, check=True)
         self.assertEqual([len(m["items"]) for m in self.mails(players[2])], [1, 2])

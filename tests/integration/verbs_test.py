@@ -54,7 +54,7 @@ READS = [
     "counters top c", "define diff currency gold", "define get currency gold", "define history currency gold",
     "define list", "doc get player:p c k", "doc list player:p c", "erase status p", "events consumers",
     "favorites count t", "favorites list p", "favorites metadata t", "favorites status p t", "favorites top",
-    "item trace u", "ledger list p", "ledger reservations p", "mailbox list p", "op get player:p op", "player export p",
+    "item trace u", "ledger list p", "ledger reservations p", "mailbox list p", "op get player:p op", "player export p", "policy get", "policy set {}",
     "player show p", "presence get p", "user get p", "user find n#1", "quarantine check p", "quarantine list", "quarantine show p", "review list",
     "status", "transfers",
 ]
@@ -187,6 +187,14 @@ class Verbs(unittest.TestCase):
                     done = self.run_verb("mailbox deliver gold=1 p q", "-o", form)
                     self.assertEqual(done.returncode, code, done)
                     self.assertEqual(done.stderr.count(f"repeat it with --op-id {self.router.asked[-1]['opId']}\n"), 1)
+
+    def test_a_delivery_that_is_wrong_is_not_to_be_repeated(self):
+        for action, times in (("ACTION_RETRY_SAME", 1), ("ACTION_FIX", 0), ("ACTION_RAISE_ATTEMPT", 0)):
+            self.router.answer = {"failed": 1, "results": [
+                {"response": {"mailId": "m"}},
+                {"error": {"message": "no", "outcome": "OUTCOME_NONE", "action": action}}]}
+            done = self.run_verb("mailbox deliver gold=1 p q")
+            self.assertEqual((done.returncode, done.stderr.count("repeat it with --op-id")), (1, times), action)
 
     def test_output_that_cannot_be_written_is_a_failure(self):
         printed = 0

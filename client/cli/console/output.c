@@ -162,10 +162,12 @@ void op_id_say(const struct arguments *arguments)
     fprintf(stderr, "repeat it with --op-id %s\n", option_text(arguments, &option_op_id));
 }
 
-/* `op_id` is empty where the request has none. */
-static int say_why(const struct arguments *arguments, enum client_result result, const char *op_id,
-                   const struct buf *body)
+/* A shard seals what is about a player: for others the same request finds out. */
+static int say_why(const struct arguments *arguments, enum client_result result,
+                   const json_t *request, const struct buf *body)
 {
+    const char *op_id = answer_text(request, "opId");
+    bool seals = answer_text(request, "playerId")[0] != 0;
     struct buf text = { 0 };
 
     if (result == CLIENT_UNKNOWN && op_id[0] == '\0') {
@@ -173,10 +175,8 @@ static int say_why(const struct arguments *arguments, enum client_result result,
         return EXIT_UNKNOWN;
     }
     if (result == CLIENT_UNKNOWN) {
-        fprintf(stderr,
-                "holdfast: outcome of operation %s unknown; repeat with the same op_id, or use "
-                "'holdfast op resolve'\n",
-                op_id);
+        fprintf(stderr, "holdfast: outcome of operation %s unknown; repeat with the same op_id%s\n",
+                op_id, seals ? ", or use 'holdfast op resolve'" : "");
         return EXIT_UNKNOWN;
     }
     if (wants_json(arguments) || !error_format(buf_slice(body), &text))
@@ -207,8 +207,7 @@ static json_t *call_in_form(const struct arguments *arguments, enum connection_f
     client_free(client);
     if (result == CLIENT_OK)
         answer = json_loadb((const char *)body.data, body.size, 0, NULL);
-    *ret_code =
-        answer != NULL ? 0 : say_why(arguments, result, answer_text(request, "opId"), &body);
+    *ret_code = answer != NULL ? 0 : say_why(arguments, result, request, &body);
     json_decref(request);
     buf_deinit(&body);
     return answer;

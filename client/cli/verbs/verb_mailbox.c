@@ -127,6 +127,22 @@ static int failures_code(const json_t *results)
     return 1;
 }
 
+/* Whether the same request may do better for any of them. */
+static bool may_be_repeated(const json_t *results)
+{
+    const json_t *result, *error;
+    size_t place;
+
+    json_array_foreach((json_t *)(uintptr_t)results, place, result)
+    {
+        error = json_object_get(result, "error");
+        const char *action = answer_text(error, "action");
+        if (error != NULL && (action[0] == 0 || strcmp(action, "ACTION_RETRY_SAME") == 0))
+            return true;
+    }
+    return false;
+}
+
 static int deliver(const struct arguments *arguments)
 {
     json_t *request = delivery_make(arguments);
@@ -141,7 +157,7 @@ static int deliver(const struct arguments *arguments)
         print_delivery(arguments, json_object_get(answer, "results"));
     if (answer != NULL && json_object_get(answer, "failed") != NULL) {
         code = failures_code(json_object_get(answer, "results"));
-        if (code != EXIT_UNKNOWN)
+        if (code != EXIT_UNKNOWN && may_be_repeated(json_object_get(answer, "results")))
             op_id_say(arguments);
     }
     json_decref(answer);
