@@ -12,6 +12,7 @@
 #include "runtime/base/check.h"
 #include "runtime/cluster/api_key.h"
 #include "runtime/cluster/mint_limits.h"
+#include "runtime/crypto/sha256.h"
 
 #define DAY_MS      86400000u
 #define SHARE_PART  64u /* Of a day's sum is reserved at once, */
@@ -23,6 +24,8 @@ struct mint_day {
     uint64_t day;
     struct mint_limits left; /* Of this router's share. */
     struct mint_limits made; /* By all routers, with what is left of their shares; or less. */
+    uint8_t counted[MINT_COUNTED_MAX][SHA256_BYTES]; /* The latest calls; a ring. */
+    uint32_t counted_next;
 };
 
 struct mint_guard {
@@ -226,6 +229,43 @@ static void set_amount(struct mint_limits *goods, const char *name, uint64_t amo
         goods->goods[place].amount = amount;
 }
 
+/* ---- repetitions ---- */
+
+static bool has_op_id(const ProtobufCMessage *message)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "op_id");
+    const char *text = NULL;
+
+    if (field != NULL && field->type == PROTOBUF_C_TYPE_STRING &&
+        field->label != PROTOBUF_C_LABEL_REPEATED)
+        memcpy(&text, (const char *)message + field->offset, sizeof text);
+    return text != NULL && text[0] != 0;
+}
+
+/* Of all that the call says: another amount under the same op_id is another call. False: it has no
+ * op_id, so the shards would carry it out once more. */
+static bool digest_of(const struct mint_call *call, uint8_t ret_digest[SHA256_BYTES])
+{
+    size_t size = protobuf_c_message_get_packed_size(call->message);
+
+    if (!has_op_id(call->message))
+        return false;
+    uint8_t *data = arena_alloc(call->arena, size + 1);
+    protobuf_c_message_pack(call->message, data);
+    sha256_pair(slice_from_text(call->method->name), (struct slice){ data, size }, ret_digest);
+    return true;
+}
+
+static bool was_counted(const struct mint_day *day, const uint8_t digest[SHA256_BYTES])
+{
+    for (uint32_t i = 0; i < MINT_COUNTED_MAX; i++) {
+        if (memcmp(day->counted[i], digest, SHA256_BYTES) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void read_limits(const struct mint_call *call, struct mint_limits *ret_limits)
 {
     /* A record with another text was refused when it was read. */
@@ -253,6 +293,10 @@ err mint_guard_take(struct mint_guard *guard, const struct mint_call *call,
     struct mint_day *day = find_day(guard, call->key_id, mint_day_of(call));
     if (day == NULL)
         return refuse_day(call, "anything, since too many keys have limits", 0, 0, ret_detail);
+    uint8_t digest[SHA256_BYTES];
+    bool once = digest_of(call, digest);
+    if (once && was_counted(day, digest))
+        return ERR_OK;
     *ret_lack = limits;
     for (uint32_t i = 0; i < limits.count; i++) {
         const char *name = limits.goods[i].name;
@@ -269,6 +313,8 @@ err mint_guard_take(struct mint_guard *guard, const struct mint_call *call,
     if (lacks)
         return ERR_NEED;
     day->left = left;
+    if (once)
+        memcpy(day->counted[day->counted_next++ % MINT_COUNTED_MAX], digest, sizeof digest);
     return ERR_OK;
 }
 

@@ -6,9 +6,10 @@
  *
  * The limit of a call is exact. The sum of a day (UTC) is one for all routers: etcd has what of it
  * they took (mint_book.h), each a share before it spends it. What was asked for counts, whether or
- * not it was carried out, and a repetition counts again; so does the rest of a share when its
- * router ends. So a key never makes more than its limit a day, and with R routers may be refused
- * once it has made all but R times a 64th of it.
+ * not it was carried out; so does the rest of a share when its router ends. A call that says the
+ * same under the same op_id as one of the key's latest of that day is a repetition, which makes
+ * nothing more, and is not counted again. So a key never makes more than its limit a day, and with
+ * R routers may be refused once it has made all but R times a 64th of it.
  */
 #ifndef ROUTER_CORE_MINT_GUARD_H
 #define ROUTER_CORE_MINT_GUARD_H
@@ -19,6 +20,8 @@
 #include "runtime/cluster/mint_limits.h"
 
 #define MINT_KEYS_MAX 1024u /* Of which a day is remembered; the rest are refused. */
+
+#define MINT_COUNTED_MAX 256u /* Calls of each key that are remembered. */
 
 struct mint_guard;
 

@@ -148,6 +148,55 @@ static void a_day_is_of_each_key_and_ends(void **state)
     assert_int_equal(grant(f, INT64_MAX, "", "gold:100"), ERR_FULL);
 }
 
+/* Grants gold, under an op_id of that attempt. */
+static err grant_once(struct fixture *f, const char *op_id, uint32_t attempt, int64_t gold)
+{
+    Holdfast__V1__GrantRequest request;
+    Holdfast__V1__CurrencyAmount amount, *list[] = { &amount };
+    char name[] = "gold";
+
+    holdfast__v1__grant_request__init(&request);
+    holdfast__v1__currency_amount__init(&amount);
+    amount.currency = name;
+    amount.amount = gold;
+    request.op_id = (char *)(uintptr_t)op_id;
+    request.attempt = attempt;
+    request.currencies = list;
+    request.n_currencies = 1;
+    const struct mint_call call = {
+        method_find(METHOD_GRANT), &request.base, f->key, "", "gold:1000", f->wall_ms, &f->arena
+    };
+    return ask(f, &call);
+}
+
+static void a_repetition_is_not_counted_again(void **state)
+{
+    struct fixture *f = *state;
+    char op_id[16];
+
+    assert_int_equal(grant_once(f, "a", 0, 700), ERR_OK);
+    assert_int_equal(grant_once(f, "b", 0, 301), ERR_FULL);
+    assert_int_equal(grant_once(f, "a", 0, 700), ERR_OK);
+    assert_int_equal(grant_once(f, "b", 0, 301), ERR_FULL);
+    assert_int_equal(grant_once(f, "b", 0, 301), ERR_FULL); /* It was not counted the first time. */
+    assert_int_equal(grant_once(f, "a", 0, 701), ERR_FULL); /* Not what was counted under its id. */
+    assert_int_equal(grant_once(f, "a", 1, 700), ERR_FULL);
+    assert_int_equal(grant_once(f, "", 0, 100), ERR_OK);
+    assert_int_equal(grant_once(f, "", 0, 100), ERR_OK);
+    assert_int_equal(grant_once(f, "", 0, 101), ERR_FULL);
+    f->wall_ms += DAY_MS;
+    assert_int_equal(grant_once(f, "a", 0, 700), ERR_OK); /* Its outcome may be forgotten. */
+    assert_int_equal(grant_once(f, "c", 0, 301), ERR_FULL);
+    f->key = "b";
+    for (uint32_t i = 0; i <= MINT_COUNTED_MAX; i++) {
+        snprintf(op_id, sizeof op_id, "op-%u", i);
+        assert_int_equal(grant_once(f, op_id, 0, 2), ERR_OK);
+    }
+    assert_int_equal(grant_once(f, "op-0", 0, 2), ERR_OK); /* Counted again: too long ago. */
+    assert_int_equal(grant_once(f, "d", 0, 1000 - 2 * (MINT_COUNTED_MAX + 2) + 1), ERR_FULL);
+    assert_int_equal(grant_once(f, "d", 0, 1000 - 2 * (MINT_COUNTED_MAX + 2)), ERR_OK);
+}
+
 /* Grants these many swords and one shield, and gold. */
 static err grant_items(struct fixture *f, size_t swords, const char *grants, const char *per_day)
 {
@@ -319,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_call_makes_what_its_key_may_and_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(a_day_is_of_each_key_and_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_repetition_is_not_counted_again, setup, teardown),
         cmocka_unit_test_setup_teardown(more_keys_than_there_is_room_for_are_refused_until_tomorrow,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(what_makes_nothing_needs_no_place_among_the_keys, setup,
