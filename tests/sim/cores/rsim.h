@@ -28,7 +28,7 @@
     X(authority_refused) X(op_id_filled) X(op_id_other) X(batches_split) X(batches_too_many) \
     X(fields_shared) X(fields_too_large) X(operations_twice) X(answers_joined) X(mail_spread) \
     X(swaps_flattened) X(renewals) X(renewals_lost) X(renewals_unknown) X(policies_completed) \
-    X(policies_refused) X(versions_refused) X(cursors_read) X(cursors_refused) \
+    X(policies_refused) X(versions_refused) X(drops_refused) X(cursors_read) X(cursors_refused) \
     X(nodes_forgotten) X(envelopes_refused) X(entities_found) X(moves_allowed) X(moves_refused) \
     X(zones_respected) X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) \
     X(restores_refused) X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) \

@@ -3,6 +3,7 @@
 
 #include "idl/error_code.h"
 #include "router/core/policy_rules.h"
+#include "runtime/base/check.h"
 #include "tests/sim/cores/rsim.h"
 
 #define CURRENCIES 66u
@@ -136,6 +137,61 @@ static void successor_check(struct rsim *sim, const Holdfast__V1__Policy *next)
     sim->counts.versions_refused++;
 }
 
+static bool has_name(char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Each name of `current` goes by a drop alone, and each drop takes one away. */
+static void drops_check(struct rsim *sim)
+{
+    static const char *const pool[] = { "gold", "gems", "dust", "fads" };
+    Holdfast__V1__CurrencyPolicy currencies[2][ARRAY_SIZE(pool)], *lists[2][ARRAY_SIZE(pool)];
+    Holdfast__V1__Policy policies[2];
+    char *drops[ARRAY_SIZE(pool)];
+    size_t drop_count = 0;
+    bool bad = false, none = rsim_chance(sim, 10);
+
+    for (uint32_t p = 0; p < 2; p++) {
+        holdfast__v1__policy__init(&policies[p]);
+        policies[p].currencies = lists[p];
+    }
+    for (uint32_t i = 0; i < ARRAY_SIZE(pool); i++) {
+        bool was = rsim_chance(sim, 60), is = rsim_chance(sim, 60);
+        bool dropped = rsim_chance(sim, was && !is ? 70 : 5);
+
+        for (uint32_t p = 0; p < 2; p++) {
+            if (!(p == 0 ? was : is))
+                continue;
+            Holdfast__V1__CurrencyPolicy *one = &currencies[p][policies[p].n_currencies];
+            holdfast__v1__currency_policy__init(one);
+            one->name = text_lend(pool[i]);
+            lists[p][policies[p].n_currencies++] = one;
+        }
+        if (dropped)
+            drops[drop_count++] = text_lend(pool[i]);
+        bad |= dropped != (was && !none && !is);
+    }
+    const struct policy_drops told = { drops, drop_count };
+    err e = policy_check_drops(&policies[1], none ? NULL : &policies[0], &told, &sim->arena,
+                               &sim->detail);
+    PROMISE(sim, e == (bad ? ERR_INVALID : ERR_OK), "a currency goes unsaid, or cannot go: %d",
+            (int)e);
+    if (e == ERR_OK)
+        return;
+    rsim_refused(sim, CODE(INVALID_ARGUMENT), NULL);
+    bool is_drop = strncmp(sim->detail.field, "drop_currencies[", 16) == 0;
+    PROMISE(sim, is_drop || strcmp(sim->detail.field, "policy.currencies") == 0, "it is about %s",
+            sim->detail.field);
+    PROMISE(sim, has_name(drops, drop_count, sim->detail.value) == is_drop,
+            "%s is told of, which is right", sim->detail.value);
+    sim->counts.drops_refused++;
+}
+
 void room_policy(struct rsim *sim)
 {
     struct drafted *d = arena_alloc(&sim->arena, sizeof *d);
@@ -158,5 +214,6 @@ void room_policy(struct rsim *sim)
             sim->counts.policies_refused++;
         }
         successor_check(sim, &d->policy);
+        drops_check(sim);
     }
 }
