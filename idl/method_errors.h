@@ -378,7 +378,9 @@
 #define ERRORS_CLEAR_PRESENCE(X) OF_MEMBER_WRITER(X) OF_PLAYER_ERASED(X)
 #define ERRORS_GET_PRESENCE(X) OF_READER(X)
 #define ERRORS_BATCH_GET_PRESENCE(X) OF_READER(X)
-#define ERRORS_BATCH_SET_PRESENCE(X) OF_MEMBER_WRITER(X)
+#define ERRORS_BATCH_SET_PRESENCE(X) \
+    OF_MEMBER_WRITER(X) \
+    X(SERVER_EXPIRED, OPEN, "no server has a registration that an element names", "")
 #define ERRORS_LIST_ONLINE(X) OF_READER(X)
 
 /* ---- users ---- */
@@ -387,7 +389,9 @@
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "") \
     X(CAPACITY_FULL, OPEN, "the user would be too large or have too many connections, or the shard too many documents", "remove or disconnect something, or make room; then send the same again")
 #define ERRORS_GET_USER(X) OF_READER(X)
-#define ERRORS_BATCH_UPSERT_USERS(X) OF_MEMBER_WRITER(X)
+#define ERRORS_BATCH_UPSERT_USERS(X) \
+    OF_MEMBER_WRITER(X) \
+    X(SERVER_EXPIRED, OPEN, "no server has a registration that an element names", "")
 #define ERRORS_BATCH_GET_USERS(X) OF_READER(X)
 #define OF_NAME(X) \
     OF_HOLDER(X) \

@@ -670,6 +670,8 @@ class Errors(ClusterTest):
         self.client.call("SessionService/UnregisterServer", {"incarnation": gone})
         wait_for("the nodes to know that it is gone", lambda: self.outcome(service + "SetPresence", {
             "playerId": self.player, "opId": uuid7(), "connection": "game", "incarnation": gone}) == "SERVER_EXPIRED")
+        never = {"opId": uuid7(), "connection": "game", "incarnation": gone + "000000"}
+        self.gives("SERVER_EXPIRED", service + "BatchSetPresence", {"requests": [{"playerId": self.player}]} | never)
         for number in range(17):
             self.gives(None if number < 16 else "CAPACITY_FULL", service + "SetPresence", one | {
                 "opId": uuid7(), "connection": f"c{number}"})
@@ -680,6 +682,8 @@ class Errors(ClusterTest):
         self.client.call("SessionService/UnregisterServer", {"incarnation": gone})
         wait_for("the nodes to know that it is gone", lambda: self.outcome(service + "UpsertUser", {
             "playerId": self.player, "opId": uuid7(), "connection": "game", "incarnation": gone}) == "SERVER_EXPIRED")
+        never = {"opId": uuid7(), "connection": "game", "incarnation": gone + "000000"}
+        self.gives("SERVER_EXPIRED", service + "BatchUpsertUsers", {"requests": [one | never | {"ttlMs": 0}]})
         for number in range(17):
             self.gives(None if number < 16 else "CAPACITY_FULL", service + "UpsertUser", one | {
                 "opId": uuid7(), "connection": f"c{number}"})

@@ -43,6 +43,13 @@ class PresenceListTest(PresenceCase):
             return told is not None and sorted(told[0]) == sorted(players) and told[1] == len(players)
         wait_for(what, same, patience_s)
 
+    def test_a_0_cluster_without_a_player_answers_for_all_shards(self):
+        """Shards have no documents yet: first of all tests."""
+        def whole():
+            told = self.settle("ListOnline", {})
+            return not told.get("stale") and not told.get("missingShards") and int(told.get("count", 0)) == 0
+        wait_for("all shards to answer", whole)
+
     def test_those_who_were_set_last_come_first(self):
         players = self.names(5)
         incarnation, _ = self.server("order")

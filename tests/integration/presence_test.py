@@ -184,6 +184,22 @@ class PresenceTest(PresenceCase):
 
     # A stranger.
 
+    def test_a_registration_that_never_was_keeps_no_player_online(self):
+        player, = self.names(1)
+        incarnation, _ = self.server("true")
+        generation, revision = incarnation.split("-")
+        for wrong in (f"{generation}-{int(revision) + 500000}", f"{int(generation) + 1}-{revision}", f"{generation}-1"):
+            setting = {"opId": uuid7(), "connection": "c", "incarnation": wrong}
+            for method, request in (
+                    ("PresenceService/SetPresence", {"playerId": player} | setting),
+                    ("PresenceService/BatchSetPresence", {"requests": [{"playerId": player} | setting]}),
+                    ("UserService/UpsertUser", {"playerId": player} | setting),
+                    ("UserService/BatchUpsertUsers", {"requests": [{"playerId": player} | setting]})):
+                with self.subTest(method=method, wrong=wrong), self.assertRaises(RpcError) as caught:
+                    self.client.call(method, request)
+                self.assertEqual((caught.exception.code, caught.exception.field), ("SERVER_EXPIRED", "incarnation"))
+        self.assertEqual(self.seen([player]), {player: []})
+
     def test_bad_input_is_refused_with_its_field(self):
         whole = {"playerId": self.names(1)[0], "opId": uuid7(), "connection": "c", "ttlMs": 5000}
         for field, name, bad in (("connection", "connection", "a/b"), ("connection", "connection", ""),

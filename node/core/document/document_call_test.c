@@ -506,6 +506,20 @@ static void a_step_has_the_operand_of_its_kind(void **state)
     }
 }
 
+static void a_sum_was_written_when_its_latest_increment_was(void **state)
+{
+    static const char *const ids[] = { OP "4", OP "5", OP "6" };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+        const struct step increment = { KIND(INCREMENT), "/n", "1", ids[i] };
+
+        f->pair.now_ms += 3000;
+        assert_int_equal(step(f, "stats", increment), ERR_OK);
+        assert_int_equal(get(f, 0, "stats", "")->written_at_ms, f->pair.now_ms);
+    }
+}
+
 /* From a queue that was away for long, under any id: it counts nothing. */
 static void a_counter_is_deleted_under_an_old_id(void **state)
 {
@@ -732,6 +746,7 @@ int main(void)
         TEST(a_context_is_of_its_document_and_of_the_cluster),
         TEST(bad_input_is_refused_with_its_field),
         TEST(a_step_has_the_operand_of_its_kind),
+        TEST(a_sum_was_written_when_its_latest_increment_was),
         TEST(a_counter_is_deleted_under_an_old_id),
         TEST(deletes_of_a_counter_remember_so_many_increments),
         TEST(deleted_documents_leave_room_for_others),

@@ -86,6 +86,7 @@ static void set_dead(struct living *living, struct living_server *server, bool d
 
 void living_put(struct living *living, struct incarnation incarnation, bool expiring)
 {
+    living_begin_generation(living, incarnation.generation);
     set_dead(living, make(living, incarnation), expiring);
 }
 
@@ -109,12 +110,20 @@ void living_hear(struct living *living, uint64_t revision, uint64_t now_ms)
     living->told_ms = now_ms;
 }
 
+void living_begin_generation(struct living *living, uint64_t generation)
+{
+    if (generation <= living->generation)
+        return;
+    living->generation = generation;
+    living->ended++;
+}
+
 void living_reset(struct living *living)
 {
-    uint64_t ended = living->ended;
+    struct living kept = { .ended = living->ended, .generation = living->generation };
 
     living_deinit(living);
-    living->ended = ended;
+    *living = kept;
 }
 
 void living_complete(struct living *living)
@@ -129,14 +138,12 @@ enum living_state living_state_of(const struct living *living, struct incarnatio
     const struct living_server *server = find(living, incarnation);
     bool settled = now_ms >= living->told_ms + LIVING_SETTLE_MS;
 
+    if (incarnation.generation < living->generation)
+        return LIVING_DEAD;
     if (server != NULL)
         return server->dead ? LIVING_DEAD : LIVING_YES;
     if (!living->complete)
         return LIVING_UNHEARD;
-    /* Of before etcd was restored from a backup. */
-    if (living->count > 0 &&
-        incarnation.generation < living->list[living->count - 1].incarnation.generation)
-        return LIVING_DEAD;
     return incarnation.revision <= (settled ? living->told : living->settled) ? LIVING_DEAD
                                                                               : LIVING_UNHEARD;
 }

@@ -31,8 +31,9 @@ struct living {
     /* Revisions of etcd: all registrations up to `settled` were told, those up to `told` will have
      * been LIVING_SETTLE_MS after `told_ms`; the greatest that was heard of. */
     uint64_t settled, told, told_ms, heard;
-    bool complete;  /* All that there were have been told. */
-    uint64_t ended; /* Rises when some died, or turn out to be dead. */
+    uint64_t generation; /* The cluster's: all registrations of earlier ones have ended. */
+    bool complete;       /* All that there were have been told. */
+    uint64_t ended;      /* Rises when some died, or turn out to be dead. */
 };
 
 void living_deinit(struct living *living);
@@ -42,7 +43,10 @@ void living_put(struct living *living, struct incarnation incarnation, bool expi
 void living_remove(struct living *living, struct incarnation incarnation);
 /* etcd has come to this revision. `now_ms`: the wall clock. */
 void living_hear(struct living *living, uint64_t revision, uint64_t now_ms);
-/* All are told again: until living_complete none is dead. */
+/* The cluster is of this generation, or of a later one: it was restored from a backup, its etcd or
+ * all of it, as often as that. */
+void living_begin_generation(struct living *living, uint64_t generation);
+/* All are told again: until living_complete none of this generation is dead. */
 void living_reset(struct living *living);
 void living_complete(struct living *living);
 

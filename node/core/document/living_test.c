@@ -32,15 +32,35 @@ static void test_told(void **state)
     assert_state(&living, 10, 1000, LIVING_YES);
     assert_state(&living, 30, 1000, LIVING_DEAD);
     assert_int_equal(living_count(&living), 1);
-    assert_int_equal(living.ended, 2); /* That one, and all of before. */
+    assert_int_equal(living.ended, 3); /* That one, all of before, and of earlier generations. */
     living_remove(&living, number(10));
     assert_state(&living, 10, 1000, LIVING_DEAD);
-    assert_int_equal(living.ended, 3);
+    assert_int_equal(living.ended, 4);
     living_remove(&living, number(30)); /* Was dead. */
     living_remove(&living, number(31)); /* Was never told. */
-    assert_int_equal(living.ended, 3);
+    assert_int_equal(living.ended, 4);
     living_put(&living, number(10), false); /* It came back before anyone decided. */
     assert_state(&living, 10, 1000, LIVING_YES);
+    living_deinit(&living);
+}
+
+/* A cluster that was restored has no server yet, and what was restored names the old one's. */
+static void test_an_earlier_generation(void **state)
+{
+    struct living living = { 0 };
+
+    (void)state;
+    living_hear(&living, 100, 1000);
+    living_complete(&living);
+    assert_state(&living, 500, 1000, LIVING_UNHEARD);
+    uint64_t ended = living.ended;
+    living_begin_generation(&living, number(500).generation);
+    assert_state(&living, 500, 1000, LIVING_UNHEARD);
+    living_begin_generation(&living, number(500).generation + 1);
+    assert_true(living.ended > ended);
+    assert_state(&living, 500, 1000, LIVING_DEAD);
+    living_reset(&living);
+    assert_state(&living, 500, 1000, LIVING_DEAD);
     living_deinit(&living);
 }
 
@@ -104,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_told),
+        cmocka_unit_test(test_an_earlier_generation),
         cmocka_unit_test(test_not_told_yet),
         cmocka_unit_test(test_limits),
     };

@@ -340,13 +340,19 @@ static void put_siblings(Holdfast__V1__Document *document, struct merge_view *vi
     }
 }
 
-static void put_times(Holdfast__V1__Document *document, const struct merge_view *view)
+/* A view has one of the increments that make up a sum; the times are those of all. */
+static void put_times(Holdfast__V1__Document *document, const struct merge_record *record,
+                      const struct merge_view *view, uint64_t now_ms)
 {
+    bool sums = record->policy == MERGE_POLICY_COUNTER;
+    uint32_t count = sums ? record->count : view->count;
     uint64_t written_ms = 0, expires_ms = 0;
 
-    for (uint32_t i = 0; i < view->count; i++) {
-        const struct merge_cell *cell = view->cells[i];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct merge_cell *cell = sums ? record->cells[i] : view->cells[i];
 
+        if (sums && cell->expires_ms != 0 && cell->expires_ms <= now_ms)
+            continue;
         if (written_ms < cell->hlc >> HLC_COUNT_BITS)
             written_ms = cell->hlc >> HLC_COUNT_BITS;
         if (cell->expires_ms != 0 && (expires_ms == 0 || cell->expires_ms < expires_ms))
@@ -365,7 +371,7 @@ Holdfast__V1__Document *value_document(const struct merge_record *record, bool s
     merge_view_init(&view, record, now_ms);
     if (view.count > 0) {
         document = (void *)arena_message(arena, &holdfast__v1__document__descriptor);
-        put_times(document, &view);
+        put_times(document, record, &view, now_ms);
         if (record->policy == MERGE_POLICY_VECTOR && (view.count > 1 || some))
             put_siblings(document, &view, arena);
         document->json = print(record, &view, now_ms, arena);

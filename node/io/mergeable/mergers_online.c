@@ -81,11 +81,11 @@ static bool is_old_member(const struct mergers *mergers, const struct merger *me
 }
 
 /* Whether this member can tell; NULL in *ret_replica: it has no document of the shard. */
-static bool can_tell(const struct mergers *mergers, uint32_t shard,
-                     struct merge_replica **ret_replica)
+static bool can_tell(struct mergers *mergers, uint32_t shard, struct merge_replica **ret_replica)
 {
     const struct merger *merger = &mergers->shards[shard];
 
+    mergers_generation_follow(mergers, shard);
     *ret_replica = merger->replica;
     if (!merger->known || !membership_has(&merger->record.membership, mergers->options.self))
         return false;

@@ -169,8 +169,10 @@ void node_documents_free(struct node_documents *documents)
 void node_documents_record(struct node_documents *documents, uint32_t shard,
                            const struct rep_record *record)
 {
-    if (documents != NULL && documents->mergers != NULL)
-        mergers_record(documents->mergers, shard, record);
+    if (documents == NULL || documents->mergers == NULL)
+        return;
+    living_begin_generation(&documents->living, record->generation);
+    mergers_record(documents->mergers, shard, record);
 }
 
 void node_documents_message(struct node_documents *documents, uint64_t from, struct slice bytes)

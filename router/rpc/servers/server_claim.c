@@ -9,8 +9,9 @@
 
 static enum servers_claim judge(const struct server_record *record, const char *key)
 {
-    return record->key[0] == 0 || strcmp(record->key, key) == 0 ? SERVERS_CLAIM_OWN
-                                                                : SERVERS_CLAIM_FOREIGN;
+    return key[0] == 0 || record->key[0] == 0 || strcmp(record->key, key) == 0
+               ? SERVERS_CLAIM_OWN
+               : SERVERS_CLAIM_FOREIGN;
 }
 
 static void known_read(void *context, err e, const struct etcd_range_result *result)
@@ -42,7 +43,6 @@ enum servers_claim servers_claim(struct servers *servers, const struct servers_c
     const struct cluster_key known =
         cluster_key_server_known(servers->cluster, claimant->incarnation);
 
-    CHECK(claimant->key[0] != 0);
     if (entry != NULL && entry->record.name[0] != 0)
         return judge(&entry->record, claimant->key);
     /* One that asks for many never keeps the others' heartbeats from etcd. */

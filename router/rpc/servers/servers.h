@@ -76,7 +76,7 @@ void servers_cancel(struct servers *servers, const void *user);
 /* ---- whose a registration is ---- */
 struct servers_claimant {
     struct incarnation incarnation;
-    const char *key; /* The caller's; not empty. */
+    const char *key; /* The caller's; empty: any registration is its own. */
     uint64_t timeout_ms;
 };
 

@@ -1,7 +1,9 @@
 /*
  * An incarnation belongs to the key that registered it: with another key's, no caller opens, renews
- * or ends anything. Asked before the method's handler, of every incarnation that the request names,
- * one after another: a batch names one, as a rule.
+ * or ends anything. And a player is online only by a registration that there is: a shard finds out
+ * by itself that a session's has gone, but a member that takes a presence knows only what it was
+ * told. Asked before the method's handler, of every incarnation that the request names, one after
+ * another: a batch names one, as a rule.
  */
 #include <string.h>
 
@@ -30,8 +32,22 @@ static const char *incarnation_of(const ProtobufCMessage *message)
     return text;
 }
 
-static void add_name(struct owner_check *check, const char **names, const char *name)
+/* With a time to live a presence names none, or is refused for it. */
+static bool has_ttl(const ProtobufCMessage *message)
 {
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, "ttl_ms");
+    int64_t ttl_ms = 0;
+
+    if (field != NULL && field->type == PROTOBUF_C_TYPE_INT64)
+        memcpy(&ttl_ms, (const char *)message + field->offset, sizeof ttl_ms);
+    return ttl_ms != 0;
+}
+
+static void add_name(struct owner_check *check, const char **names, const ProtobufCMessage *message)
+{
+    const char *name = has_ttl(message) ? NULL : incarnation_of(message);
+
     for (uint32_t i = 0; name != NULL && i < check->count; i++) {
         if (strcmp(names[i], name) == 0)
             return;
@@ -53,9 +69,9 @@ static void find_names(struct owner_check *check)
         elements.count = 0;
     const char **names = arena_alloc(request->arena, (elements.count + 1) * sizeof *names);
     if (scatter_limit(request->method) == 0)
-        add_name(check, names, incarnation_of(request->message));
+        add_name(check, names, request->message);
     for (uint32_t i = 0; i < elements.count; i++)
-        add_name(check, names, incarnation_of(elements.messages[i]));
+        add_name(check, names, elements.messages[i]);
     check->names = names;
 }
 
@@ -73,6 +89,29 @@ static void refuse_foreign(struct request *request, const char *name)
     request_fail(request, &detail);
 }
 
+static void refuse_gone(struct request *request, const char *name)
+{
+    Holdfast__V1__ErrorDetail detail;
+
+    refusal_make(request->arena, &detail, CODE(SERVER_EXPIRED),
+                 "incarnation: no server is registered as %s any more; register again", name);
+    detail.field = arena_printf(request->arena, "incarnation");
+    detail.limit = arena_printf(request->arena, "one that RegisterServer returned");
+    detail.value = arena_printf(request->arena, "%s", name);
+    request_fail(request, &detail);
+}
+
+static bool has_key(const struct request *request)
+{
+    return request->key_id != NULL && request->key_id[0] != 0;
+}
+
+static bool sets_presence(const struct method_info *method)
+{
+    return method->id == METHOD_SET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
+           method->id == METHOD_UPSERT_USER || method->id == METHOD_BATCH_UPSERT_USERS;
+}
+
 static void ask_next(struct owner_check *check);
 
 static void judge(struct owner_check *check, enum servers_claim claim)
@@ -82,7 +121,9 @@ static void judge(struct owner_check *check, enum servers_claim claim)
 
     if (claim == SERVERS_CLAIM_FOREIGN) {
         refuse_foreign(request, check->names[check->next]);
-    } else if (claim == SERVERS_CLAIM_UNSURE && !renews) {
+    } else if (claim == SERVERS_CLAIM_GONE && sets_presence(request->method)) {
+        refuse_gone(request, check->names[check->next]);
+    } else if (claim == SERVERS_CLAIM_UNSURE && !renews && has_key(request)) {
         /* A heartbeat goes on: its tokens tell whose they are. */
         request_fail_text(request, CODE(UNAVAILABLE),
                           "incarnation: this router has not seen that registration yet, and etcd "
@@ -112,7 +153,7 @@ static void ask_next(struct owner_check *check)
     const struct router_options *options = &request->router->options;
     uint64_t now_ms = loop_now_ms(options->loop);
     uint64_t left_ms = request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1;
-    struct servers_claimant claimant = { .key = request->key_id };
+    struct servers_claimant claimant = { .key = has_key(request) ? request->key_id : "" };
 
     claimant.timeout_ms = left_ms < ROUTER_RENEW_MS_MAX ? left_ms : ROUTER_RENEW_MS_MAX;
     /* The handler says what is wrong with a text that is no incarnation. */
@@ -136,15 +177,16 @@ static void ask_next(struct owner_check *check)
 static bool names_incarnations(const struct method_info *method)
 {
     return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION ||
-           method->id == METHOD_SET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
-           method->id == METHOD_UPSERT_USER || method->id == METHOD_BATCH_UPSERT_USERS ||
-           method->id == METHOD_RENEW_SESSIONS || method->id == METHOD_UNREGISTER_SERVER;
+           sets_presence(method) || method->id == METHOD_RENEW_SESSIONS ||
+           method->id == METHOD_UNREGISTER_SERVER;
 }
 
 void server_owner_then(struct request *request, handle_fn *handle)
 {
-    if (request->key_id == NULL || request->key_id[0] == 0 ||
-        !names_incarnations(request->method) || request->router->options.servers == NULL) {
+    bool asks =
+        has_key(request) ? names_incarnations(request->method) : sets_presence(request->method);
+
+    if (!asks || request->router->options.servers == NULL) {
         handle(request);
         return;
     }
