@@ -10,7 +10,6 @@
 
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/internal/v1/node.pb-c.h"
-#include "holdfast/v1/erasure.pb-c.h"
 #include "holdfast/v1/ledger.pb-c.h"
 #include "holdfast/v1/profile.pb-c.h"
 #include "holdfast/v1/session.pb-c.h"
@@ -31,7 +30,6 @@ struct fixture {
     struct buf last_body;
     uint32_t replies;
     struct incident told; /* The last incident. */
-    uint32_t erasures;    /* That readers of events were told of. */
     struct budget answers;
 };
 
@@ -49,7 +47,6 @@ static void take_replies(void *user, const struct shard_out *out)
         f->replies++;
         budget_give(&f->answers, out->replies[i].held);
     }
-    f->erasures += out->erasure_count;
     if (out->incident_count > 0)
         f->told = out->incidents[out->incident_count - 1];
 }
@@ -760,31 +757,6 @@ static void data_of_a_later_apply_version_is_refused(void **state)
     meta_deinit(&meta);
 }
 
-/* Else readers would go on to see a player who is gone, and would not see one who is back. */
-static void what_is_erased_and_brought_back_is_told(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__ErasePlayerRequest erase = HOLDFAST__V1__ERASE_PLAYER_REQUEST__INIT;
-    Holdfast__V1__RestorePlayerRequest restore = HOLDFAST__V1__RESTORE_PLAYER_REQUEST__INIT;
-    char id[UUID_TEXT_SIZE], back[UUID_TEXT_SIZE], paid[UUID_TEXT_SIZE];
-
-    one_shard_op_id(&f->one, paid);
-    holdfast__v1__grant_response__free_unpacked(grant(f, paid, 7), NULL);
-    assert_int_equal(f->erasures, 0);
-    one_shard_op_id(&f->one, id);
-    erase.player_id = restore.player_id = "42";
-    erase.authority = restore.authority = "system:admin";
-    erase.op_id = id;
-    call(f, METHOD_ERASE_PLAYER, &erase.base);
-    assert_int_equal(f->last_status, REPLY_OK);
-    assert_int_equal(f->erasures, 1);
-    one_shard_op_id(&f->one, back);
-    restore.op_id = back;
-    call(f, METHOD_RESTORE_PLAYER, &restore.base);
-    assert_int_equal(f->last_status, REPLY_OK);
-    assert_int_equal(f->erasures, 2);
-}
-
 int main(void)
 {
 #define SHARD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -810,7 +782,6 @@ int main(void)
         SHARD_TEST(a_cut_that_comes_with_goods_stops_an_armed_shard_too),
         SHARD_TEST(a_cut_that_comes_with_decisions_stops_an_armed_shard_too),
         SHARD_TEST(deposed_owner_says_where_to_go),
-        SHARD_TEST(what_is_erased_and_brought_back_is_told),
         cmocka_unit_test(data_of_a_later_apply_version_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
