@@ -116,7 +116,8 @@ Holdfast__V1__ErrorDetail error_tell(const Holdfast__Internal__V1__Refusal *refu
     about = arena_alloc(arena, sizeof *about);
     holdfast__v1__error_detail__about__init(about);
     tell_about(refusal, arena, about);
-    if (about->fact_case != FACT(_NOT_SET))
+    about->player_id = refusal->player_id;
+    if (about->fact_case != FACT(_NOT_SET) || about->player_id[0] != 0)
         detail.about = about;
     return error_complete(&detail);
 }

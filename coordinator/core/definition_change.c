@@ -395,8 +395,12 @@ static struct definition_wait *wait_new(struct coord *coord)
     return NULL;
 }
 
+/* Its caller may have been told long ago that the outcome is unknown: a name that is on its way
+ * belongs to what may yet be made. */
 static bool is_writing(const struct coord *coord)
 {
+    if (flights_define(coord))
+        return true;
     for (uint32_t i = 0; i < DEFINITION_WAITS_MAX; i++) {
         enum definition_wait_state state = coord->definitions.waits[i].state;
         if (state == WAIT_WRITTEN || state == WAIT_UNSURE)

@@ -631,6 +631,23 @@ static void no_name_is_given_before_the_election_was_read(void **state)
 }
 
 /* Of two candidates the later one leads once the earlier one's key has gone, and not before. */
+/* The first caller was told that the outcome is unknown, and etcd may carry its write out yet. */
+static void a_name_on_its_way_is_given_to_no_other(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    world->fault = WORLD_SILENT;
+    (void)make_under(world, "gems", "admin:1");
+    assert_false(make_under(world, "gems", "admin:2"));
+    world->fault = WORLD_WELL;
+    world_run(world, 5000);
+    assert_int_equal(world_stats(world).definitions, 1);
+    world_free(world);
+}
+
 static void older_candidates_have_to_be_gone(void **state)
 {
     struct candidates candidates = { 0 };
@@ -673,6 +690,7 @@ int main(void)
         cmocka_unit_test(how_long_shards_have_been_behind_is_told),
         cmocka_unit_test(a_history_begins_with_the_newest_life),
         cmocka_unit_test(a_list_that_cannot_be_told_is_refused),
+        cmocka_unit_test(a_name_on_its_way_is_given_to_no_other),
         cmocka_unit_test(older_candidates_have_to_be_gone),
         cmocka_unit_test(no_name_is_given_before_the_election_was_read),
     };

@@ -50,6 +50,19 @@ static struct coord_write *add(struct flight *flight, const struct target *targe
     return &flight->writes[place];
 }
 
+bool flights_define(const struct coord *coord)
+{
+    for (uint32_t i = 0; i < coord->limits.txns_max; i++) {
+        const struct flight *flight = &coord->flights[i];
+
+        for (uint32_t k = 0; flight->state != FLIGHT_FREE && k < flight->count; k++) {
+            if (flight->targets[k].kind == TARGET_DEFINITION && !flight->targets[k].removal)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* The policy comes first and also wants the cluster's record absent, so that only
  * the coordinator that creates the cluster writes it. */
 bool flight_put_cluster(struct coord *coord)

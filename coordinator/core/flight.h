@@ -69,5 +69,7 @@ bool flights_done(struct coord *coord, const struct coord_event *event);
 void flights_send(struct coord *coord, struct coord_out *out);
 void flights_drop(struct coord *coord);
 uint32_t flights_open(const struct coord *coord);
+/* One of them makes a version of a definition. */
+bool flights_define(const struct coord *coord);
 
 #endif

@@ -426,14 +426,18 @@ static err plan_change(struct planner *p, Holdfast__V1__TransactionChange *chang
 /* ---- the whole ---- */
 
 /* `system` may add, and nothing else. */
-static err system_check(struct planner *p, const txn_part *part, enum authority_kind kind)
+static err system_check(struct planner *p, size_t place, enum authority_kind kind)
 {
+    const txn_part *part = p->plan.parts[place];
+
     if (kind != AUTHORITY_SYSTEM || part->n_take + part->n_take_uids + part->n_edits == 0)
         return ERR_OK;
     err e = refuse(p->context->arena, p->context->refusal, CODE(PERMISSION_DENIED), "authority",
                    "player %s: the authority \"system\" may only give", part->player_id);
     p->context->refusal->limit = "session or unheld";
     p->context->refusal->value = "system";
+    if (!p->logged)
+        p->context->refusal->player_id = part->player_id;
     return e;
 }
 
@@ -444,7 +448,7 @@ static err parts_check(struct planner *p)
         struct authority authority = { .kind = p->context->authority };
         if (i > 0)
             CHECK(txn_authority_load(part->authority, &authority) == ERR_OK);
-        err e = system_check(p, part, authority.kind);
+        err e = system_check(p, i, authority.kind);
         if (e != ERR_OK)
             return e;
     }

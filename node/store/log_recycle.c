@@ -36,16 +36,22 @@ static bool write_damage_of(struct node_log *log, uint32_t number)
 
     pthread_mutex_lock(&shard->lock);
     bool unwritten = shard->damage_unwritten;
+    shard->damage_unwritten = false;
+    shard->damage_writing = unwritten;
     pthread_mutex_unlock(&shard->lock);
     return !unwritten || sticky_add(log, number);
 }
 
-static void set_damage_written(struct node_log *log)
+/* Shards that were marked meanwhile are left to the next time. */
+static void end_damage_writing(struct node_log *log, bool written)
 {
     for (uint32_t i = 0; i < log->config.shard_count; i++) {
-        pthread_mutex_lock(&log->shards[i].lock);
-        log->shards[i].damage_unwritten = false;
-        pthread_mutex_unlock(&log->shards[i].lock);
+        struct log_shard *shard = &log->shards[i];
+
+        pthread_mutex_lock(&shard->lock);
+        shard->damage_unwritten |= shard->damage_writing && !written;
+        shard->damage_writing = false;
+        pthread_mutex_unlock(&shard->lock);
     }
 }
 
@@ -57,10 +63,10 @@ bool log_damage_write(struct node_log *log)
         return false;
     for (uint32_t i = 0; i < log->config.shard_count && ok; i++)
         ok = write_damage_of(log, i);
-    if (ok && sticky_flush(log)) {
-        set_damage_written(log);
+    ok = ok && sticky_flush(log);
+    end_damage_writing(log, ok);
+    if (ok)
         return true;
-    }
     sticky_drop(log);
     atomic_store(&log->damage_found, true);
     return false;

@@ -32,6 +32,7 @@ struct log_shard {
     struct log_place reset;  /* Where it was last emptied; what stands before it is of no use. */
     bool damaged;
     bool damage_unwritten; /* A PROMISE record must say so, lest recycling forgets it. */
+    bool damage_writing;   /* One that says so is on its way. */
     char *damage_text;
 };
 

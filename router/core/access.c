@@ -63,10 +63,11 @@ static err check_system(const struct walk *walk, struct slice authority, struct 
                 wanted);
 }
 
-static err check_authority(const struct walk *walk, const char *name, const char *text)
+static err visit(void *user, const struct authority_place *place)
 {
+    const struct walk *walk = user;
     const uint32_t unheld = SCOPE_GAME | SCOPE_ADMIN;
-    struct slice authority = slice_from_text(text);
+    struct slice authority = slice_from_text(*place->text);
     struct slice rest;
     err e = ERR_OK;
 
@@ -85,14 +86,10 @@ static err check_authority(const struct walk *walk, const char *name, const char
     case AUTHORITY_TEXT_NONE: /* None is named, or none that there is: the node says so. */
         break;
     }
-    if (e == ERR_PERMISSION)
-        walk->detail->field = arena_printf(walk->arena, "%s", name);
+    if (e != ERR_OK)
+        walk->detail->field = arena_printf(walk->arena, "%s%s",
+                                           message_path(place->within, walk->arena), place->name);
     return e;
-}
-
-static err visit(void *user, const struct authority_place *place)
-{
-    return check_authority(user, place->name, *place->text);
 }
 
 err access_check_message(const ProtobufCMessage *message, uint32_t scopes, struct arena *arena,

@@ -34,13 +34,15 @@ const ProtobufCFieldDescriptor *authority_player_field(const ProtobufCMessageDes
     return player;
 }
 
-static err visit_field(const struct authority_visitor *visitor, const ProtobufCMessage *message,
+static err visit_field(const struct authority_visitor *visitor, const struct message_place *within,
                        const ProtobufCFieldDescriptor *field)
 {
+    const ProtobufCMessage *message = within->message;
     const ProtobufCFieldDescriptor *player = authority_player_field(message->descriptor, field);
     char *base = (char *)(uintptr_t)message;
     struct authority_place place = {
         .name = field->name,
+        .within = within,
         .text = (char **)(void *)(base + field->offset),
         .player = "",
         .has_player = player != NULL,
@@ -131,7 +133,7 @@ static err visit_message(void *user, const struct message_place *place)
 
     for (unsigned i = 0; e == ERR_OK && i < descriptor->n_fields; i++) {
         if (authority_is_field(&descriptor->fields[i]))
-            e = visit_field(user, place->message, &descriptor->fields[i]);
+            e = visit_field(user, place, &descriptor->fields[i]);
     }
     return e;
 }

@@ -12,8 +12,11 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/err.h"
 
+struct message_place;
+
 struct authority_place {
-    const char *name;   /* Of the field. */
+    const char *name;                   /* Of the field. */
+    const struct message_place *within; /* What has it. */
     char **text;        /* Never NULL; what it points at may be. The visitor may put another. */
     const char *player; /* "": there is none. */
     bool has_player;    /* False: shared by a batch, and not sent to nodes. */

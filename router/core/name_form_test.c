@@ -289,7 +289,7 @@ static void a_conflict_names_what_stands_in_the_way(void **state)
         detail.code = HOLDFAST__V1__ERROR_CODE__ERROR_CODE_VERSION_CONFLICT;
         detail.field = text_lend(cases[i].field);
         detail.limit = text_lend(cases[i].limit);
-        node_form_tell(method_find(cases[i].method), &f->arena, &detail);
+        node_form_tell(method_find(cases[i].method), NULL, &f->arena, &detail);
         assert_string_equal(detail.field, cases[i].told);
     }
 }

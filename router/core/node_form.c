@@ -8,6 +8,7 @@
 #include "router/core/name_form.h"
 #include "router/core/refusal.h"
 #include "router/core/scatter.h"
+#include "router/core/txn_field.h"
 #include "runtime/base/check.h"
 
 typedef Holdfast__Internal__V1__DeliverToPlayerRequest deliver_one;
@@ -155,9 +156,10 @@ static const struct {
     { METHOD_DELIVER_MAIL, "player_id", "to_player_ids" },
 };
 
-void node_form_tell(const struct method_info *method, struct arena *arena,
-                    Holdfast__V1__ErrorDetail *detail)
+void node_form_tell(const struct method_info *method, const ProtobufCMessage *message,
+                    struct arena *arena, Holdfast__V1__ErrorDetail *detail)
 {
+    txn_field_tell(method, message, arena, detail);
     if (method->id == METHOD_CLAIM_NAME || method->id == METHOD_RELEASE_NAME)
         name_form_tell(method, arena, detail);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

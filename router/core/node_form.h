@@ -26,8 +26,8 @@ NODISCARD err node_form_make(const struct method_info *method, const ProtobufCMe
                              Holdfast__V1__ErrorDetail *ret_detail);
 
 /* What an error says of a field of the other form, said of the caller's: `field`, and `message`,
- * which begins with it. */
-void node_form_tell(const struct method_info *method, struct arena *arena,
-                    Holdfast__V1__ErrorDetail *detail);
+ * which begins with it. `message`: as it was made, or NULL (txn_field.h). */
+void node_form_tell(const struct method_info *method, const ProtobufCMessage *message,
+                    struct arena *arena, Holdfast__V1__ErrorDetail *detail);
 
 #endif

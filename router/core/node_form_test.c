@@ -161,13 +161,13 @@ static void errors_name_fields_as_callers_know_them(void **state)
 
     detail.field = text("player_id");
     detail.message = text("player_id: expected 1 to 100 bytes");
-    node_form_tell(method_find(METHOD_SWAP), &f->arena, &detail);
+    node_form_tell(method_find(METHOD_SWAP), NULL, &f->arena, &detail);
     assert_string_equal(detail.field, "a.player_id");
     assert_string_equal(detail.message, "a.player_id: expected 1 to 100 bytes");
-    node_form_tell(method_find(METHOD_SWAP), &f->arena, &detail);
+    node_form_tell(method_find(METHOD_SWAP), NULL, &f->arena, &detail);
     assert_string_equal(detail.field, "a.player_id");
     detail.field = text("player_id");
-    node_form_tell(method_find(METHOD_GRANT), &f->arena, &detail);
+    node_form_tell(method_find(METHOD_GRANT), NULL, &f->arena, &detail);
     assert_string_equal(detail.field, "player_id");
 }
 

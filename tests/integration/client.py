@@ -78,6 +78,8 @@ class RpcError(Exception):
         if ROUTES.get(method) not in ("MUTATION", "READ") and method != "TransactionService/Swap":
             return
         player = request.get("a", request).get("playerId", "")
+        if self.action == "STOP_WRITING":  # Of a transaction, perhaps another player's session is lost.
+            player = self.detail.get("about", {}).get("playerId", player)
         entity = f"player:{player}" if well_formed(player, 100) else ""
         if "entity" in request:
             entity = request["entity"] if well_formed(request["entity"], 128) else ""

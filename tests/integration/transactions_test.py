@@ -137,10 +137,15 @@ class Transactions(Trades):
         self.assertEqual(self.refused("INVALID_ARGUMENT", swap).field, "a.gives")
         self.assertEqual(self.refused("INVALID_ARGUMENT", swap, mine, b={"authority": ""}).field,
                          "b.authority")
-        self.refused("ITEM_NOT_HELD", swap, theirs)
-        self.refused("ITEM_NOT_HELD", swap, {}, mine)
-        self.refused("INSUFFICIENT_FUNDS", swap, {}, {"currencies": gold(101)})
-        self.refused("PERMISSION_DENIED", swap, mine, theirs, b={"authority": PAYMENTS})
+        for code, field, about, goods, more in (
+                ("ITEM_NOT_HELD", "a.gives.item_uids", one, (theirs,), {}),
+                ("ITEM_NOT_HELD", "b.gives.item_uids", two, ({}, mine), {}),
+                ("INSUFFICIENT_FUNDS", 'a.gives.currencies["gold"].amount', one, ({"currencies": gold(101)},), {}),
+                ("INSUFFICIENT_FUNDS", 'b.gives.currencies["gold"].amount', two, ({}, {"currencies": gold(101)}), {}),
+                ("PERMISSION_DENIED", "b.authority", two, (mine, theirs), {"authority": PAYMENTS})):
+            with self.subTest(code=code, field=field):
+                error = self.refused(code, swap, *goods, b=more)
+                self.assertEqual((error.field, error.detail["about"]["playerId"]), (field, about))
         for a, field in (({}, "a.player_id"), ({"playerId": one}, "a.authority")):
             error = self.refused("INVALID_ARGUMENT", self.client.call, "TransactionService/Swap",
                                  self.swap(one, two, mine) | {"a": a})
@@ -151,6 +156,34 @@ class Transactions(Trades):
         self.at_rest(one, two)
         self.assertEqual(self.items(two), {sword, hat})
         self.assertEqual((self.client.balance(one), self.client.balance(two)), (100, 100))
+
+    def test_a_lost_session_is_told_of_its_player(self):
+        """A game server drops the player whom STOP_WRITING names, and no other."""
+        one, two, sword, _ = self.pair()
+        server, tokens = self.client.register("two-sides"), {}
+        for player in (one, two):
+            tokens[player] = self.client.start(player, server)["token"]
+        lost = self.client.start(two, self.client.register("thief"), mode="STEAL")["token"]
+
+        def told(error, home, field):
+            self.assertEqual((error.detail["action"], error.detail["entity"], error.detail["about"]["playerId"], error.field),
+                             ("stop_writing", f"player:{two}", two, field))
+            self.assertEqual(home, one)
+        swap = self.swap(one, two, {"itemUids": [sword]}) | {"opId": uuid7()}
+        for side, player in (("a", one), ("b", two)):
+            swap[side] = swap[side] | {"authority": f"session:{tokens[player]}"}
+        told(self.refused("SESSION_LOST", self.client.call, "TransactionService/Swap", swap), one, "b.authority")
+        execute = {"playerId": one, "opId": uuid7(), "authority": f"session:{tokens[one]}",
+                   "others": [{"playerId": two, "authority": f"session:{tokens[two]}"}],
+                   "changes": [{"spend": {"playerId": one, "currencies": gold(1)}}]}
+        told(self.refused("SESSION_LOST", self.client.call, "TransactionService/ExecuteTransaction", execute), one,
+             "others[0].authority")
+        error = self.refused("INSUFFICIENT_FUNDS", self.client.call, "TransactionService/ExecuteTransaction", execute | {
+            "opId": uuid7(), "others": [{"playerId": two, "authority": f"session:{lost}"}], "checks": [
+                {"playerId": one, "balance": {"currency": "gold", "amount": 1}}, {"playerId": two, "balance": {"currency": "gold", "amount": 1}},
+                {"playerId": two, "balance": {"currency": "gold", "amount": 1000}}]})
+        self.assertEqual((error.field, error.detail["about"]["playerId"], error.detail["entity"]),
+                         ("checks[2]", two, f"player:{one}"))
 
     def test_a_sealed_swap_never_happens(self):
         one, two, sword, _ = self.pair()

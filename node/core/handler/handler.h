@@ -36,6 +36,7 @@ struct refusal {
     const char *value;
     uint32_t retry_after_ms;
     const char *holder;                      /* SESSION_LOCKED: the incarnation. */
+    const char *player_id;                   /* Of a transaction: whose part it is; else NULL. */
     Holdfast__V1__ErrorDetail__Funds *funds; /* NULL: none. */
     Holdfast__V1__ErrorDetail__Capacity *capacity;
     bool final;     /* Stored under (op_id, attempt); set by the core, not by handlers. */

@@ -159,6 +159,7 @@ void refusal_encode(const struct refusal *refusal, struct buf *out)
     detail.value = or_empty(refusal->value);
     detail.retry_after_ms = refusal->retry_after_ms;
     detail.holder = or_empty(refusal->holder);
+    detail.player_id = or_empty(refusal->player_id);
     detail.final = refusal->final;
     detail.funds = refusal->funds;
     detail.capacity = refusal->capacity;

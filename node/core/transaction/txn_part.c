@@ -415,6 +415,8 @@ static void name_player(struct txn_player *p, const char *player_id)
 {
     struct refusal *refusal = p->context.refusal;
 
+    if (p->context.version >= TXN_NAMES_APPLY_VERSION)
+        refusal->player_id = player_id;
     if (refusal->code != CODE(TXN_CONFLICT))
         refusal->message =
             arena_printf(p->context.arena, "player %s: %s", player_id, refusal->message);
@@ -425,8 +427,11 @@ static err prepare(struct txn_player *p, const txn_part *part, struct txn_terms 
 {
     err e = authorise(p, part);
 
-    for (size_t i = 0; i < part->n_checks && e == ERR_OK; i++)
+    for (size_t i = 0; i < part->n_checks && e == ERR_OK; i++) {
         e = check_holds(p, part->checks[i]);
+        if (e == ERR_CONFLICT && p->context.version >= TXN_NAMES_APPLY_VERSION)
+            p->context.refusal->field = arena_printf(p->context.arena, "checks[%zu]", i);
+    }
     if (e != ERR_OK)
         return e;
     e = take(p, part, terms->reason, taken);
@@ -443,10 +448,10 @@ err txn_part_prepare(struct txn_player *p, const txn_part *part, struct txn_term
 {
     struct apply_context *context = &p->context;
 
-    if (context->player->txn.seq != 0)
-        return txn_refuse_held(context->arena, context->refusal, part->player_id, p->op.id.text);
-    err e = quarantine_check(context->arena, context->refusal, context->meta,
-                             player_id(context->player));
+    err e = context->player->txn.seq != 0
+                ? txn_refuse_held(context->arena, context->refusal, part->player_id, p->op.id.text)
+                : quarantine_check(context->arena, context->refusal, context->meta,
+                                   player_id(context->player));
     if (e == ERR_OK)
         e = prepare(p, part, terms, ret_taken);
     if (e == ERR_NEED)

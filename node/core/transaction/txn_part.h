@@ -27,6 +27,9 @@ struct txn_terms {
     uint32_t uid_place; /* In the entry, for the next item to be minted. */
 };
 
+/* A refused part names its player, and the check among that player's. */
+#define TXN_NAMES_APPLY_VERSION 10u
+
 /* TXN_CONFLICT, not to be stored. Returns ERR_CONFLICT. */
 err txn_refuse_held(struct arena *arena, struct refusal *refusal, const char *player_id,
                     struct slice op_id);

@@ -209,7 +209,7 @@ Holdfast__V1__ErrorDetail request_error(const struct request *request,
         trace_print(request->trace.trace_id, whole.trace_id);
     }
     tell_holder_name(request, &whole);
-    node_form_tell(request->method, request->arena, &whole);
+    node_form_tell(request->method, message, request->arena, &whole);
     route_name(message, request->arena, &whole);
     return whole;
 }

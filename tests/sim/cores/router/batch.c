@@ -501,7 +501,7 @@ static void told_run(struct rsim *sim)
     detail.field = text_lend(all[place].field);
     detail.message = begins ? arena_printf(&sim->arena, "%s: too long", all[place].field)
                             : text_lend("too long");
-    node_form_tell(method_find(all[place].method), &sim->arena, &detail);
+    node_form_tell(method_find(all[place].method), NULL, &sim->arena, &detail);
     PROMISE(sim, strcmp(detail.field, all[place].told) == 0, "%s is told as %s", all[place].field,
             detail.field);
     char *wanted = arena_printf(&sim->arena, "%s%stoo long", begins ? all[place].told : "",
