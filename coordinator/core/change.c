@@ -74,11 +74,11 @@ static bool wait_for_comer(struct coord *coord, uint32_t number, uint64_t comer,
     bool may = comer == 0 || may_join(coord, comer);
 
     if (may)
-        shard->comer_gone_ms = 0;
-    else if (shard->comer_gone_ms == 0)
-        shard->comer_gone_ms = coord->now_ms;
+        shard->lost_since_ms = 0;
+    else if (shard->lost_since_ms == 0)
+        shard->lost_since_ms = coord->now_ms;
     *ret_waits = !may && !node_is_leaving(coord, comer) &&
-                 coord->now_ms - shard->comer_gone_ms < coord->limits.change_abort_ms;
+                 coord->now_ms - shard->lost_since_ms < coord->limits.change_abort_ms;
     return may;
 }
 
@@ -250,22 +250,43 @@ static uint64_t who_comes(const struct shard_record *record)
     return 0;
 }
 
+static bool has_majority(struct coord *coord, uint32_t number, const uint64_t *members,
+                         uint32_t count)
+{
+    uint32_t whole = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        whole += node_find(coord, members[i]) != NULL && !node_is_removed(coord, members[i]) &&
+                 !replica_is_damaged(coord, number, members[i]);
+    return whole > count / 2;
+}
+
+/* In a joint phase entries need a majority of both: without one of the new members it stands still,
+ * while the old ones, who have all that was ever committed, could serve. */
+static bool new_ones_are_lost(struct coord *coord, uint32_t number)
+{
+    const struct shard_record *record = &coord->shards[number].record;
+
+    return record->new_member_count > 0 &&
+           !has_majority(coord, number, record->new_members, record->new_member_count) &&
+           has_majority(coord, number, record->members, record->member_count);
+}
+
 static bool must_abort(struct coord *coord, uint32_t number)
 {
     struct shard *shard = &coord->shards[number];
     uint64_t comer = who_comes(&shard->record);
 
-    if (comer == 0)
-        return false;
-    if (node_is_removed(coord, comer) || replica_is_damaged(coord, number, comer))
+    if (comer != 0 && (node_is_removed(coord, comer) || replica_is_damaged(coord, number, comer)))
         return true; /* A damaged one learns nothing before it has dropped what it has. */
-    if (node_find(coord, comer) != NULL) {
-        shard->comer_gone_ms = 0;
+    bool waits = comer != 0 && node_find(coord, comer) == NULL;
+    if (!waits && !new_ones_are_lost(coord, number)) {
+        shard->lost_since_ms = 0;
         return false;
     }
-    if (shard->comer_gone_ms == 0)
-        shard->comer_gone_ms = coord->now_ms;
-    return coord->now_ms - shard->comer_gone_ms >= coord->limits.change_abort_ms;
+    if (shard->lost_since_ms == 0)
+        shard->lost_since_ms = coord->now_ms;
+    return coord->now_ms - shard->lost_since_ms >= coord->limits.change_abort_ms;
 }
 
 static void abort_change(struct coord *coord, uint32_t number)
@@ -439,7 +460,7 @@ void change_run(struct coord *coord, struct coord_out *out)
             shard_change_is_open(&shard->record))
             continue;
         if (shard->wish_revision == 0)
-            shard->comer_gone_ms = 0;
+            shard->lost_since_ms = 0;
         wanted_change(coord, i, &change, out);
         if (change.adding == 0 && change.removing == 0)
             repair_look(coord, i, out);

@@ -281,6 +281,28 @@ static void a_change_is_given_up_when_who_comes_is_gone(void **state)
     world_free(world);
 }
 
+/* Nobody comes, and who stays is lost: those who were to go serve again. */
+static void a_removal_is_given_up_when_the_rest_has_no_majority(void **state)
+{
+    static const struct shard_wish fewer = { .member_count = 2, .members = { 1, 2 } };
+    struct world *world = world_of_four();
+
+    (void)state;
+    world->documents_lacking = 1; /* The joint phase goes on. */
+    world_wish_shard(world, 5, &fewer);
+    world_run(world, 1000);
+    assert_int_equal(world_shard(world, 5).new_member_count, 2);
+    world_node_down(world, 2);
+    world_run(world, world->limits.change_abort_ms - 500);
+    assert_int_equal(world_shard(world, 5).new_member_count, 2);
+    world_run(world, 2000);
+    struct shard_record record = world_shard(world, 5);
+    assert_false(shard_change_is_open(&record));
+    assert_int_equal(record.member_count, 3);
+    assert_true(names(&record, 1) && names(&record, 3));
+    world_free(world);
+}
+
 static void a_wish_waits_for_a_newcomer_that_is_away_for_a_moment(void **state)
 {
     struct world *world = world_of_four();
@@ -407,6 +429,7 @@ int main(void)
         cmocka_unit_test(a_change_waits_for_both_majorities),
         cmocka_unit_test(a_wish_that_keeps_a_node_removed_since_keeps_nobody_waiting),
         cmocka_unit_test(a_change_is_given_up_when_who_comes_is_gone),
+        cmocka_unit_test(a_removal_is_given_up_when_the_rest_has_no_majority),
         cmocka_unit_test(a_wish_waits_for_a_newcomer_that_is_away_for_a_moment),
         cmocka_unit_test(a_restore_raises_epochs_while_members_change),
         cmocka_unit_test(another_coordinator_goes_on_and_lost_answers_change_nothing),

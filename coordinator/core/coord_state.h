@@ -121,7 +121,8 @@ struct shard {
     struct told_state state;
     uint32_t state_calls;   /* In flight. */
     uint64_t state_next_ms; /* The owner is not asked earlier. */
-    uint64_t comer_gone_ms; /* Since when the newcomer is gone, or a repair waits; 0: not. */
+    uint64_t lost_since_ms; /* Since when who comes is gone, or the new members have no majority, or
+                               a repair waits; 0: not. */
     struct shard_load load;
     uint64_t epoch_known;        /* The greatest that any replica said it knows. */
     uint64_t owner_known;        /* Under that epoch; 0: no one said. */

@@ -278,7 +278,7 @@ static void put_shard_wish(struct coord *coord, const struct coord_event *event,
         malformed(coord, event->key, why.text);
     } else if (event->mod_revision > shard->wish_revision) {
         shard->wish = wish;
-        shard->comer_gone_ms = 0;
+        shard->lost_since_ms = 0;
         shard->wish_revision = event->mod_revision;
         shard->wish_in_txn = false;
     }

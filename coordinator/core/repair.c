@@ -168,9 +168,9 @@ void repair_look(struct coord *coord, uint32_t number, struct coord_out *out)
 /* Whether a repair that stands still is to be waited for. */
 static bool waits(struct coord *coord, struct shard *shard)
 {
-    if (shard->comer_gone_ms == 0)
-        shard->comer_gone_ms = coord->now_ms;
-    return coord->now_ms - shard->comer_gone_ms < coord->limits.change_abort_ms;
+    if (shard->lost_since_ms == 0)
+        shard->lost_since_ms = coord->now_ms;
+    return coord->now_ms - shard->lost_since_ms < coord->limits.change_abort_ms;
 }
 
 static bool may_come_back(struct coord *coord, uint32_t number, uint64_t replica_id)
@@ -213,7 +213,7 @@ bool repair_follow(struct coord *coord, uint32_t number, struct change *ret_chan
     if (!is_member && may_come_back(coord, number, replica))
         ret_change->adding = replica;
     if (ret_change->adding != 0 || ret_change->removing != 0) {
-        shard->comer_gone_ms = 0;
+        shard->lost_since_ms = 0;
         return true;
     }
     return waits(coord, shard);

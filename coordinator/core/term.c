@@ -25,7 +25,7 @@ static void shards_drop(struct coord *coord)
         struct shard *shard = &coord->shards[i];
 
         shard->state = (struct told_state){ 0 };
-        shard->comer_gone_ms = 0;
+        shard->lost_since_ms = 0;
         shard->load = (struct shard_load){ 0 };
     }
 }
@@ -91,7 +91,7 @@ static const char *shard_left(const struct coord *coord)
             return "a write of a shard";
         if (shard->policy_calls > 0 || shard->state_calls > 0 || shard->defined.calls > 0)
             return "a call to a shard";
-        if (shard->state.epoch != 0 || shard->comer_gone_ms != 0)
+        if (shard->state.epoch != 0 || shard->lost_since_ms != 0)
             return "a change of a shard's members";
         if (shard->load.known || shard->load.epoch != 0)
             return "the load of a shard";
