@@ -281,7 +281,7 @@ static void a_change_is_given_up_when_who_comes_is_gone(void **state)
     world_free(world);
 }
 
-/* Nobody comes, and who stays is lost: those who were to go serve again. */
+/* No node comes, and one that stays is lost: those who were to go serve again. */
 static void a_removal_is_given_up_when_the_rest_has_no_majority(void **state)
 {
     static const struct shard_wish fewer = { .member_count = 2, .members = { 1, 2 } };

@@ -106,6 +106,7 @@ static void on_reset(struct coord *coord)
     while (coord->server_count > 0)
         server_remove(coord, coord->servers[coord->server_count - 1]);
     definitions_free(coord);
+    coord->definitions.unseen = (struct definition_unseen){ 0 };
     audit_free(coord);
     memset(&coord->audit, 0, sizeof coord->audit);
     coord->audit.counted_ms = coord->now_ms;
@@ -220,13 +221,16 @@ static void take(struct coord *coord, const struct coord_event *event, struct co
     switch (event->type) {
     case COORD_PUT:
         on_put(coord, event);
+        definitions_reached(coord, event->mod_revision);
         return; /* Bursts come one by one: the next tick looks at them all. */
     case COORD_DELETED:
+        definitions_reached(coord, event->mod_revision);
         if (!records_deleted(coord, event))
             return;
         break;
     case COORD_SYNCED:
         coord->synced = true;
+        definitions_reached(coord, INT64_MAX);
         break;
     case COORD_ELECTED:
         on_elected(coord, event);

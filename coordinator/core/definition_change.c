@@ -418,7 +418,7 @@ static struct definition_wait *wait_new(struct coord *coord)
  * belongs to what may yet be made. */
 static bool is_writing(const struct coord *coord)
 {
-    if (flights_define(coord))
+    if (flights_define(coord) || coord->definitions.unseen.revision != 0)
         return true;
     for (uint32_t i = 0; i < DEFINITION_WAITS_MAX; i++) {
         enum definition_wait_state state = coord->definitions.waits[i].state;

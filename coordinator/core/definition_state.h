@@ -67,6 +67,13 @@ struct definition_wait {
     bool duplicate, unchanged;
 };
 
+/* What etcd had when a write of it was refused, and this coordinator had not been told of: all up
+ * to `revision`, that version among it. Until it is told, no other is made, or shards would pass it
+ * by. */
+struct definition_unseen {
+    uint64_t number, version, revision; /* Zeros: none. */
+};
+
 struct definitions {
     struct definition **list; /* By rising number. */
     uint32_t count, capacity;
@@ -74,6 +81,7 @@ struct definitions {
     uint32_t left;            /* Shards that are behind, as of the last look. */
     uint64_t behind_since_ms; /* Since when some are; 0: none is. */
     bool trimming;            /* The removal of an old version is on its way. */
+    struct definition_unseen unseen;
 };
 
 #endif

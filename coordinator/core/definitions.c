@@ -242,13 +242,37 @@ void definitions_deleted(struct coord *coord, uint64_t number, uint64_t version)
 }
 
 /* ---- a change ---- */
+/* Something stands there: perhaps this very write, whose first answer was lost. */
+static void definition_lost(struct coord *coord, uint64_t number, uint64_t version,
+                            int64_t revision)
+{
+    const struct definition *definition = definition_find(coord, number);
+
+    coord->stats.writes_lost++;
+    if (definition == NULL || definition_get(definition, version) == NULL)
+        coord->definitions.unseen =
+            (struct definition_unseen){ number, version, (uint64_t)revision };
+}
+
+void definitions_reached(struct coord *coord, int64_t revision)
+{
+    struct definition_unseen *unseen = &coord->definitions.unseen;
+    const struct definition *definition = definition_find(coord, unseen->number);
+
+    if (unseen->revision == 0)
+        return;
+    if ((uint64_t)revision > unseen->revision ||
+        (definition != NULL && definition_get(definition, unseen->version) != NULL))
+        *unseen = (struct definition_unseen){ 0 };
+}
+
 void definition_written(struct coord *coord, uint64_t number, uint64_t version,
                         const struct definition_write *write_done)
 {
     if (write_done->written)
         (void)definitions_put(coord, number, version, write_done->packed, write_done->revision);
     else
-        coord->stats.writes_lost++;
+        definition_lost(coord, number, version, write_done->revision);
     for (uint32_t i = 0; i < DEFINITION_WAITS_MAX; i++) {
         struct definition_wait *wait = &coord->definitions.waits[i];
         if (wait->state != WAIT_WRITTEN || wait->number != number || wait->version != version)

@@ -43,6 +43,8 @@ struct definition_write {
     int64_t revision;
     struct slice packed;
 };
+/* etcd's watch has come to this revision; all of etcd was read: INT64_MAX. */
+void definitions_reached(struct coord *coord, int64_t revision);
 /* What came of the write of a version. */
 void definition_written(struct coord *coord, uint64_t number, uint64_t version,
                         const struct definition_write *write);

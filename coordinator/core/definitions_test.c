@@ -631,6 +631,30 @@ static void no_name_is_given_before_the_election_was_read(void **state)
 }
 
 /* Of two candidates the later one leads once the earlier one's key has gone, and not before. */
+/* Of the first only etcd knows: its answer was lost, and the watch is behind. A second one would
+ * take the shards past it. */
+static void a_version_that_is_not_seen_yet_is_waited_for(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    world_run(world, 3000);
+    world->fault = WORLD_ANSWER_LOST;
+    world->mirror_stopped = true;
+    (void)make_under(world, "gems", "admin:1");
+    world->fault = WORLD_WELL;
+    world_run(world, 3000);
+    assert_int_equal(world_stats(world).definitions, 0);
+    assert_false(make_under(world, "wins", "admin:2"));
+    world->mirror_stopped = false;
+    world_refresh(world);
+    world_run(world, 100);
+    assert_int_equal(world_stats(world).definitions, 1);
+    assert_true(make_under(world, "wins", "admin:2"));
+    world_free(world);
+}
+
 /* The first caller was told that the outcome is unknown, and etcd may carry its write out yet. */
 static void a_name_on_its_way_is_given_to_no_other(void **state)
 {
@@ -691,6 +715,7 @@ int main(void)
         cmocka_unit_test(a_history_begins_with_the_newest_life),
         cmocka_unit_test(a_list_that_cannot_be_told_is_refused),
         cmocka_unit_test(a_name_on_its_way_is_given_to_no_other),
+        cmocka_unit_test(a_version_that_is_not_seen_yet_is_waited_for),
         cmocka_unit_test(older_candidates_have_to_be_gone),
         cmocka_unit_test(no_name_is_given_before_the_election_was_read),
     };

@@ -422,6 +422,10 @@ static void answer_call(struct world *world, const struct coord_call *call)
     else if (status == WIRE_OK &&
              (call->method == METHOD_DEFINE || call->method == METHOD_GET_DEFINED))
         size = define(world, call, bytes);
+    if (size > 0 && call->node == world->garbled_node) {
+        memset(bytes, 0xff, sizeof bytes);
+        size = 3;
+    }
     world_step(world, (struct coord_event){ .type = COORD_CALL_DONE,
                                             .call = call->call,
                                             .status = status,

@@ -54,10 +54,11 @@ struct world {
     int64_t revision;
     struct world_kv kvs[WORLD_KEYS_MAX];
     enum world_fault fault;
-    bool mirror_stopped; /* etcd changes, and the coordinator hears nothing of it. */
-    bool txns_unseen;    /* The same for what transactions change. */
-    uint32_t since_ms;   /* Of reports; 0: just enough. */
-    uint64_t deaf_node;  /* Its shards never answer calls. */
+    bool mirror_stopped;   /* etcd changes, and the coordinator hears nothing of it. */
+    bool txns_unseen;      /* The same for what transactions change. */
+    uint32_t since_ms;     /* Of reports; 0: just enough. */
+    uint64_t deaf_node;    /* Its shards never answer calls. */
+    uint64_t garbled_node; /* They carry calls out, and no answer of theirs can be read. */
     uint64_t txns, calls_expire, calls_policy;
     uint64_t cuts[WORLD_CUT_SHARDS][3];          /* Taken by each shard: the newest first. */
     int64_t gold[WORLD_CUT_SHARDS];              /* What each holds, less what was made. */

@@ -8,6 +8,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
+#include "runtime/base/check.h"
 
 #define COUNT_MAX 4u
 
@@ -242,6 +243,20 @@ static void bad_spans_are_refused_before_the_log(void **state)
     span.given[0].body = NULL;
     assert_null(send(f, &span));
     assert_string_equal(f->error->field, "definitions[0].body");
+    static const int64_t amounts[][2] = {
+        { 0, 1 }, { 0, -AMOUNT_MAX - 1 }, { -1, 0 }, { AMOUNT_MAX + 1, 0 }
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
+        span_init(&span, 1, 0, 20);
+        add(&span, 7, 20, "pearls", 500)->deleted = false;
+        span.currencies[0].max_balance = amounts[i][0] != 0 ? amounts[i][0] : 500;
+        span.currencies[0].min_balance = amounts[i][1];
+        assert_null(send(f, &span));
+        assert_string_equal(f->error->field, amounts[i][0] != 0
+                                                 ? "definitions[0].body.currency.max_balance"
+                                                 : "definitions[0].body.currency.min_balance");
+    }
     span_init(&span, 0, 0, 20);
     assert_null(send(f, &span));
     assert_false(f->recorded);

@@ -11,6 +11,7 @@
 #include "node/core/handler/operation_floor.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture_shards.h"
+#include "runtime/base/check.h"
 
 #define MINUTE_MS 60000ull
 #define DAY_MS    (1440 * MINUTE_MS)
@@ -365,6 +366,28 @@ static void replicas_of_before_stop_at_it(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* The floor passes what is expired, and nothing where no id can be that old. */
+static void a_longer_window_begins_where_the_one_before_ended(void **state)
+{
+    static const struct {
+        uint64_t now_ms, floor_ms;
+    } cases[] = { { 999, 0 }, { 1000, 0 }, { 1001, 0 }, { 1005, 4 } };
+    struct meta *meta = calloc(1, sizeof *meta);
+    struct apply_context context = { .meta = meta, .version = APPLY_VERSION };
+
+    (void)state;
+    meta->use.kind = USE_SERVING;
+    meta->policy.operation_window_ms = 1000;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        context.owner_ms = cases[i].now_ms;
+        operation_floor_keep(&context, 1000);
+        assert_int_equal(meta->floor_ms, 0);
+        operation_floor_keep(&context, 1001);
+        assert_int_equal(meta->floor_ms, cases[i].floor_ms);
+    }
+    free(meta);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +400,7 @@ int main(void)
         TEST(a_steal_is_granted_below_the_floor),
         TEST(what_was_refused_is_not_tried_again_below_the_floor),
         TEST(replicas_of_before_stop_at_it),
+        cmocka_unit_test(a_longer_window_begins_where_the_one_before_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

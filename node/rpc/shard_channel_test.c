@@ -470,8 +470,11 @@ static void a_batch_whose_answer_is_lost_is_sent_again(void **state)
 
     (void)pay(c, 30, "claim:a");
     pass_one(c, true);
-    tick(c, 5500);
+    tick(c, 5000);
+    assert_int_equal(stats(c).transfers_retried, 0);
+    step(c, 0, (struct shard_event){ .type = SHARD_TICK });
     assert_true(stats(c).transfers_retried > 0);
+    tick(c, 500);
     assert_int_equal(c->sides[0].replies, replies);
     pass_all(c);
     log_decisions(c);

@@ -9,7 +9,7 @@ CORES = ("node/core", "node/rpc", "router/core", "coordinator/core")
 # Files that only assert: a weaker assertion is no mistake of the product.
 ASSERTING = {"coordinator/core/coord_check.c", "node/core/rows/state_check.c", "node/core/shard/shard_check.c"}
 # For tests: fixtures, virtual worlds, the replication simulator; damage on purpose.
-FOR_TESTS = re.compile(r"_test\.c$|/([a-z_]+_)?fixture[^/]*\.c$|/core/world(_records)?\.c$|/replication/sim/|/debug_inject\.c$")
+FOR_TESTS = re.compile(r"_test\.c$|/([a-z_]+_)?fixture[^/]*\.c$|/core/world(_records)?\.c$|/mergeable/pair\.c$|/replication/sim/|/debug_inject\.c$")
 
 # Functions and calls that only a log, a person or the allocator sees. Memory that is not given back is found by the address
 # sanitizer in the unit tests; the mutants are built without it.

@@ -104,12 +104,35 @@ static void what_is_cut_within_a_field_is_malformed(void **state)
     assert_false(proto_scan_ended(&reader));
 }
 
+/* A number has ten bytes at most, and field and length are numbers, too. */
+static void a_number_of_eleven_bytes_is_malformed(void **state)
+{
+    static const uint8_t ten[] = {
+        0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01
+    };
+    static const uint8_t eleven[] = { 0x08, 0x80, 0x80, 0x80, 0x80, 0x80,
+                                      0x80, 0x80, 0x80, 0x80, 0x80, 0x00 };
+    struct reader reader = reader_from((struct slice){ ten, sizeof ten });
+    struct proto_field field;
+    (void)state;
+
+    assert_true(proto_scan_next(&reader, &field));
+    assert_true(field.varint == UINT64_MAX);
+    assert_false(proto_scan_next(&reader, &field));
+    assert_true(proto_scan_ended(&reader));
+    reader = reader_from((struct slice){ eleven, sizeof eleven });
+    while (proto_scan_next(&reader, &field))
+        ;
+    assert_false(proto_scan_ended(&reader));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_are_found_as_a_decoder_finds_them),
         cmocka_unit_test(every_field_is_passed_in_the_order_of_the_bytes),
         cmocka_unit_test(what_is_cut_within_a_field_is_malformed),
+        cmocka_unit_test(a_number_of_eleven_bytes_is_malformed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -556,8 +556,15 @@ static err refuse_unavailable(struct document_context *context, const struct mer
 /* Calls are answered, processes that ended are closed, and increments are folded. */
 static bool passes_by_waiting(const char *field)
 {
-    return strcmp(field, "pending") == 0 || strcmp(field, "actors") == 0 ||
-           strcmp(field, "operations") == 0;
+    return strcmp(field, "pending") == 0 || strcmp(field, "pending_bytes") == 0 ||
+           strcmp(field, "actors") == 0 || strcmp(field, "operations") == 0;
+}
+
+static const char *open_things(const char *field)
+{
+    return strcmp(field, "pending") == 0         ? "calls"
+           : strcmp(field, "pending_bytes") == 0 ? "bytes of calls that wait for a majority"
+                                                 : field;
 }
 
 static err refuse_full(struct document_context *context, const struct merge_refusal *refusal)
@@ -568,7 +575,7 @@ static err refuse_full(struct document_context *context, const struct merge_refu
     if (passes_by_waiting(field)) {
         err e = refuse(context->arena, context->refusal, CODE(THROTTLED), "",
                        "%" PRIu64 " %s are open at this member already; nothing was done",
-                       refusal->limit, strcmp(field, "pending") == 0 ? "calls" : field);
+                       refusal->limit, open_things(field));
         context->refusal->retry_after_ms = RETRY_MS;
         return e;
     }

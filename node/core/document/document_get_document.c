@@ -1,4 +1,5 @@
 #include "node/core/document/call.h"
+#include "node/core/mergeable/pending.h"
 #include "node/core/mergeable/read.h"
 
 /* What the context has seen comes with it, unless that is with none of this majority. */
@@ -13,7 +14,7 @@ static err ask_majority(struct document_context *context, const struct document_
     if (e == ERR_INVALID)
         refusal.field = "token";
     if (e == ERR_FULL)
-        refusal = (struct merge_refusal){ .field = "pending", .limit = MERGE_PENDING_MAX };
+        refusal.field = merge_pending_full(context->replica, UINT64_MAX / 2, &refusal.limit);
     return e == ERR_OK ? e : document_refuse(context, e, &refusal);
 }
 

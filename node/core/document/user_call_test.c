@@ -515,7 +515,7 @@ static void two_calls_have_to_fit_among_those_that_wait(void **state)
     upsert_request request = asked();
 
     while (f->replicas[0]->pending_count + 1 < MERGE_PENDING_MAX) {
-        struct merge_pending *pending = merge_pending_new(f->replicas[0], PAIR_BEGINS_MS);
+        struct merge_pending *pending = merge_pending_new(f->replicas[0], PAIR_BEGINS_MS, 0);
 
         assert_non_null(pending);
         pending->durability = MERGE_ONE;

@@ -42,6 +42,24 @@ err merge_head_decode(struct reader *reader, struct merge_head *ret_head)
     return ERR_OK;
 }
 
+err merge_step_decode(struct slice message, struct merge_step *ret_step)
+{
+    struct reader reader = reader_from(message);
+    struct merge_head head;
+
+    if (merge_head_decode(&reader, &head) != ERR_OK ||
+        (head.kind != MERGE_PULL && head.kind != MERGE_CHUNK))
+        return ERR_NOT_FOUND;
+    uint64_t boot = read_u64(&reader), id = read_u64(&reader); /* Of a pull: whom it asks. */
+
+    if (reader.bad)
+        return ERR_NOT_FOUND;
+    *ret_step = (struct merge_step){ .shard = head.shard,
+                                     .boot = head.kind == MERGE_PULL ? head.boot : boot,
+                                     .id = id };
+    return ERR_OK;
+}
+
 void merge_dot_encode(struct merge_dot dot, struct buf *out)
 {
     buf_put_u64(out, dot.actor);

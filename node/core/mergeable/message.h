@@ -48,6 +48,13 @@ NODISCARD err merge_head_decode(struct reader *reader, struct merge_head *ret_he
  * look like a clock that is behind. */
 void merge_message_stamp(struct buf *message, uint64_t now_ms);
 
+/* A step of a pull: which shard's, of which process of the asker, its number. A PULL asks for it,
+ * and a CHUNK answers it. ERR_NOT_FOUND: another message, or a malformed one. */
+struct merge_step {
+    uint64_t shard, boot, id;
+};
+NODISCARD err merge_step_decode(struct slice message, struct merge_step *ret_step);
+
 /* The dot of a write, as it stands in messages and in the log. ERR_CORRUPT: actor or counter is 0.
  */
 void merge_dot_encode(struct merge_dot dot, struct buf *out);

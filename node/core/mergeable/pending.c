@@ -5,14 +5,32 @@
 #include "node/core/mergeable/seen.h"
 #include "runtime/base/check.h"
 
-struct merge_pending *merge_pending_new(struct merge_replica *replica, uint64_t now_ms)
+const char *merge_pending_full(const struct merge_replica *replica, uint64_t bytes,
+                               uint64_t *ret_limit)
 {
+    *ret_limit = MERGE_PENDING_MAX;
     if (replica->pending_count == MERGE_PENDING_MAX)
+        return "pending";
+    *ret_limit = MERGE_PENDING_BYTES_MAX;
+    return bytes > 0 && replica->pending_bytes > 0 &&
+                   replica->pending_bytes + bytes > MERGE_PENDING_BYTES_MAX
+               ? "pending_bytes"
+               : NULL;
+}
+
+struct merge_pending *merge_pending_new(struct merge_replica *replica, uint64_t now_ms,
+                                        uint64_t bytes)
+{
+    uint64_t limit;
+
+    if (merge_pending_full(replica, bytes, &limit) != NULL)
         return NULL;
+    replica->pending_bytes += bytes;
     struct merge_pending *pending = &replica->pending[replica->pending_count++];
 
     *pending = (struct merge_pending){ .ticket = ++replica->ticket_last,
                                        .began_ms = now_ms,
+                                       .bytes = bytes,
                                        .sent_ms = now_ms,
                                        .config = replica->members.membership.config };
     return pending;
@@ -28,6 +46,8 @@ struct merge_pending *merge_pending_find(struct merge_replica *replica, uint64_t
 
 static void remove_at(struct merge_replica *replica, uint32_t at)
 {
+    CHECK(replica->pending_bytes >= replica->pending[at].bytes);
+    replica->pending_bytes -= replica->pending[at].bytes;
     merge_key_unref(replica->pending[at].key);
     merge_record_deinit(&replica->pending[at].merged);
     replica->pending_count--;
@@ -86,17 +106,49 @@ void merge_pending_reported(struct merge_replica *replica, const struct merge_pe
             merge_pending_ack(replica, peer, replica->pending[i].dot, peer->config);
 }
 
+static bool is_oldest_read(const struct merge_replica *replica, const struct merge_pending *read)
+{
+    const struct merge_pending *first = replica->pending;
+
+    while (!first->is_read)
+        first++;
+    return first == read;
+}
+
+/* Reads of what this member lacks began with nothing; the oldest one always goes on. */
+static bool join_told(struct merge_replica *replica, struct merge_pending *read,
+                      const struct merge_record *record)
+{
+    uint64_t others = replica->pending_bytes - read->bytes;
+    struct merge_record joined = { 0 };
+
+    merge_record_copy(&joined, &read->merged);
+    (void)merge_record_join(&joined, record);
+    uint64_t bytes = merge_record_bytes(&joined);
+
+    if (bytes > read->bytes && others + bytes > MERGE_PENDING_BYTES_MAX &&
+        !is_oldest_read(replica, read)) {
+        merge_record_deinit(&joined);
+        return false;
+    }
+    merge_record_deinit(&read->merged);
+    read->merged = joined;
+    read->bytes = bytes;
+    replica->pending_bytes = others + bytes;
+    return true;
+}
+
 void merge_pending_told(struct merge_replica *replica, struct merge_pending *read,
                         const struct merge_peer *peer, const struct merge_record *record)
 {
-    struct merge_record *merged = &read->merged;
+    const struct merge_record *merged = &read->merged;
     bool fits = merged->policy == record->policy || merged->policy == MERGE_POLICY_NONE ||
                 record->policy == MERGE_POLICY_NONE;
 
     if (!fits || read->config != replica->members.membership.config ||
-        causal_union(&merged->context, &record->context) > MCLOCK_ACTORS_MAX)
+        causal_union(&merged->context, &record->context) > MCLOCK_ACTORS_MAX ||
+        !join_told(replica, read, record))
         return;
-    (void)merge_record_join(merged, record);
     mark(&replica->members.membership, peer->member, &read->acks, &read->new_acks);
 }
 
@@ -176,23 +228,44 @@ static uint64_t send_again(struct merge_replica *replica, const struct merge_pen
     return bytes;
 }
 
+static void end_late(struct merge_replica *replica, uint64_t now_ms)
+{
+    for (uint32_t i = 0; i < replica->pending_count;) {
+        struct merge_pending *pending = &replica->pending[i];
+
+        if (now_ms - pending->began_ms <= MERGE_WAIT_MS_MAX) {
+            i++;
+            continue;
+        }
+        merge_out_done(replica,
+                       (struct merge_done){ .ticket = pending->ticket, .result = ERR_TIMEOUT });
+        remove_at(replica, i);
+    }
+}
+
+/* The place of the first one behind what was sent again last. */
+static uint32_t next_to_send(const struct merge_replica *replica)
+{
+    for (uint32_t i = 0; i < replica->pending_count; i++)
+        if (replica->pending[i].ticket > replica->resent)
+            return i;
+    return 0;
+}
+
 void merge_pending_tick(struct merge_replica *replica, uint64_t now_ms)
 {
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < replica->pending_count;) {
-        struct merge_pending *pending = &replica->pending[i];
+    end_late(replica, now_ms);
+    uint32_t first = next_to_send(replica);
 
-        if (now_ms - pending->began_ms > MERGE_WAIT_MS_MAX) {
-            merge_out_done(replica,
-                           (struct merge_done){ .ticket = pending->ticket, .result = ERR_TIMEOUT });
-            remove_at(replica, i);
+    for (uint32_t n = 0; n < replica->pending_count && bytes < MERGE_RESEND_BYTES; n++) {
+        struct merge_pending *pending = &replica->pending[(first + n) % replica->pending_count];
+
+        if (now_ms - pending->sent_ms < MERGE_RESEND_MS)
             continue;
-        }
-        if (now_ms - pending->sent_ms >= MERGE_RESEND_MS && bytes < MERGE_RESEND_BYTES) {
-            pending->sent_ms = now_ms;
-            bytes += send_again(replica, pending);
-        }
-        i++;
+        pending->sent_ms = now_ms;
+        replica->resent = pending->ticket;
+        bytes += send_again(replica, pending);
     }
 }

@@ -2,12 +2,11 @@
 
 /* ---- the asker ---- */
 
-void merge_pull_ask(struct merge_replica *replica, struct merge_peer *peer)
+static void send_request(struct merge_replica *replica, const struct merge_peer *peer)
 {
-    struct merge_pull *pull = &peer->pull;
+    const struct merge_pull *pull = &peer->pull;
     struct buf *out = merge_message_begin(replica, MERGE_PULL, peer->member, 0);
 
-    pull->id = ++replica->pull_last; /* Of this step: an answer that comes twice is known. */
     buf_put_u64(out, pull->boot);
     buf_put_u64(out, pull->id);
     buf_put_u8(out, pull->full);
@@ -15,6 +14,21 @@ void merge_pull_ask(struct merge_replica *replica, struct merge_peer *peer)
     if (pull->after != NULL)
         merge_key_encode(pull->after, out);
     mclock_encode(&pull->mine, out);
+}
+
+void merge_pull_ask(struct merge_replica *replica, struct merge_peer *peer)
+{
+    /* Of this step: an answer that comes twice is known. */
+    peer->pull.id = ++replica->pull_last;
+    send_request(replica, peer);
+}
+
+/* The same step once more, as its answer may be on its way, and by the same clock: one that has
+ * closed more since would want all records (merge_pull_begin). */
+static void ask_again(struct merge_replica *replica, struct merge_peer *peer, uint64_t now_ms)
+{
+    peer->pull.moved_ms = now_ms;
+    send_request(replica, peer);
 }
 
 static void begin(struct merge_replica *replica, struct merge_peer *peer, bool full,
@@ -55,12 +69,13 @@ void merge_pull_begin(struct merge_replica *replica, struct merge_peer *peer, ui
 void merge_pull_tick(struct merge_replica *replica, uint64_t now_ms)
 {
     for (uint32_t i = 0; i < replica->peer_count; i++) {
-        struct merge_pull *pull = &replica->peers[i].pull;
-        struct lacking *lacking = &replica->peers[i].lacking;
+        struct merge_peer *peer = &replica->peers[i];
+        struct lacking *lacking = &peer->lacking;
 
-        if (pull->active && now_ms - pull->moved_ms > MERGE_PULL_MS_MAX)
-            merge_pull_end(pull); /* The peer's next report begins it again. */
-        if (lacking->count > 0 && now_ms - lacking->moved_ms > MERGE_PULL_MS_MAX)
+        if (peer->pull.active && now_ms - peer->pull.moved_ms > MERGE_PULL_MS_MAX &&
+            now_ms - peer->heard_ms <= MERGE_HEARD_MS_MAX)
+            ask_again(replica, peer, now_ms);
+        if (lacking->count > 0 && now_ms - lacking->moved_ms > MERGE_LACKING_MS_MAX)
             lacking_deinit(lacking);
     }
 }

@@ -19,7 +19,8 @@
 
 /* Begins one from a peer that has something to give, if none goes on. */
 void merge_pull_begin(struct merge_replica *replica, struct merge_peer *peer, uint64_t now_ms);
-/* Begins again what got no answer, and forgets what no peer goes on with. */
+/* Asks again for what got no answer, while the peer is heard, and forgets what no peer goes on
+ * with. A walk keeps its place for as long as the peer's process lives. */
 void merge_pull_tick(struct merge_replica *replica, uint64_t now_ms);
 
 /* A part of that peer's answer has come. */

@@ -208,6 +208,36 @@ static void a_pull_whose_records_go_meanwhile_ends_with_equal_members(void **sta
         assert_int_equal(pair->replicas[i]->store.count, 1);
 }
 
+static uint32_t lost;
+
+static void one_chunk_is_lost(struct pair *pair, uint32_t from, struct slice message)
+{
+    if (is_chunk(from, message) && chunks == lost)
+        pair->mute[0] = true;
+}
+
+/* The peer's next report began the walk again. */
+static void a_walk_goes_on_where_a_chunk_was_lost(void **state)
+{
+    struct pair *pair = *state;
+    const uint32_t steps = MANY / pair->replicas[0]->options.chunk_records_max;
+
+    write_many(pair, 0);
+    for (lost = 1; lost <= steps; lost += 3) {
+        chunks = 0;
+        pair->on_message = one_chunk_is_lost;
+        buf_clear(&pair->logs[1]);
+        pair_start(pair, 1, false);
+        for (uint32_t i = 0; i < 4; i++) {
+            pair_round(pair);
+            pair->mute[0] = false;
+        }
+        assert_false(pair->replicas[1]->syncing);
+        are_equal(pair);
+        assert_int_equal(chunks, steps + 1);
+    }
+}
+
 static uint32_t gone;
 
 static void on_gone(void *user, struct merge_row *row)
@@ -254,6 +284,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_pull_whose_records_go_meanwhile_ends_with_equal_members,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_walk_goes_on_where_a_chunk_was_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(documents_that_all_were_deleted_go_in_one_walk, setup,
                                         teardown),
     };

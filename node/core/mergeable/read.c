@@ -35,7 +35,9 @@ err merge_read_majority(struct merge_replica *replica, uint64_t now_ms, struct m
     if (replica->syncing || !merge_is_member(replica, replica->options.member) ||
         !merge_majority_is_near(replica, now_ms))
         return ERR_UNAVAILABLE;
-    struct merge_pending *pending = merge_pending_new(replica, now_ms);
+    const struct merge_record *stored = merge_store_find(&replica->store, key);
+    struct merge_pending *pending =
+        merge_pending_new(replica, now_ms, stored != NULL ? merge_record_bytes(stored) : 0);
 
     if (pending == NULL)
         return ERR_FULL;

@@ -14,9 +14,9 @@
 NODISCARD err merge_read(const struct merge_replica *replica, const struct merge_key *key,
                          struct slice token, struct merge_record *ret_record);
 /* Asks the members; the answer comes in merge_out, merged from a majority and stored here.
- * ERR_UNAVAILABLE: syncing, no member, or no majority is in reach. ERR_FULL: MERGE_PENDING_MAX
- * wait. Others as of merge_read; ERR_NEED comes with the answer: the token saw what no majority
- * has. */
+ * ERR_UNAVAILABLE: syncing, no member, or no majority is in reach. ERR_FULL: too many
+ * wait, or too many bytes (merge_pending_full). Others as of merge_read; ERR_NEED comes with the
+ * answer: the token saw what no majority has. */
 NODISCARD err merge_read_majority(struct merge_replica *replica, uint64_t now_ms,
                                   struct merge_key *key, struct slice token, uint64_t *ret_ticket);
 /* Appends the token of what a read showed, `before` that the caller came with (empty: none)

@@ -20,13 +20,17 @@
 /* Old members, new members, members on their way out. */
 #define MERGE_PEERS_MAX   (2 * MEMBERS_MAX + MERGE_DEPARTING_MAX)
 #define MERGE_PENDING_MAX 1024u
+/* Of the records that wait for a majority, each as often as calls wait for it; but a first one
+ * waits, and the oldest read takes what it is told, however large it is. */
+#define MERGE_PENDING_BYTES_MAX (32u * 1024u * 1024u)
 
-#define MERGE_REPORT_MS     2000u
-#define MERGE_PULL_MS_MAX   3000u  /* A pull that has not gone on for so long is begun again. */
-#define MERGE_HEARD_MS_MAX  6000u  /* A peer that was not heard for longer is taken for away. */
-#define MERGE_CLOCK_MS_MAX  1000u  /* Of its peers' median: beyond, no writes. */
-#define MERGE_WAIT_MS_MAX   10000u /* A wait for a majority ends then; the outcome is unknown. */
-#define MERGE_SWEEP_LATE_MS 4000u  /* So long after its end a value is swept. */
+#define MERGE_REPORT_MS      2000u
+#define MERGE_PULL_MS_MAX    3000u /* A step of a pull without an answer is asked for again then, */
+#define MERGE_LACKING_MS_MAX 10000u /* and what it asked for is looked up again. */
+#define MERGE_HEARD_MS_MAX   6000u  /* A peer that was not heard for longer is taken for away. */
+#define MERGE_CLOCK_MS_MAX   1000u  /* Of its peers' median: beyond, no writes. */
+#define MERGE_WAIT_MS_MAX    10000u /* A wait for a majority ends then; the outcome is unknown. */
+#define MERGE_SWEEP_LATE_MS  4000u  /* So long after its end a value is swept. */
 /* Beyond the window of operations: two members' clocks, and a caller's, may be off as much each. */
 #define MERGE_OP_LATE_MS (4u * MERGE_CLOCK_MS_MAX)
 
@@ -113,6 +117,7 @@ struct merge_peer {
 /* A write that waits for its durability, or a read for its majority. */
 struct merge_pending {
     uint64_t ticket, began_ms, sent_ms;
+    uint64_t bytes; /* Of its record, if it waits for a majority. */
     bool is_read;
     enum merge_durability durability;
     struct merge_key *key;
@@ -155,7 +160,9 @@ struct merge_replica {
     uint32_t peer_count;
     struct merge_peer peers[MERGE_PEERS_MAX];
     uint32_t pending_count;
-    struct merge_pending *pending;
+    struct merge_pending *pending; /* Ascending tickets. */
+    uint64_t pending_bytes;
+    uint64_t resent; /* The ticket that was sent again last. */
     struct merge_out out;
 };
 

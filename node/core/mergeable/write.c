@@ -231,10 +231,22 @@ struct merge_left merge_write_left(const struct merge_replica *replica,
     return merge_edits_left(record, &edits);
 }
 
-static void wait_for(struct merge_replica *replica, uint64_t now_ms,
-                     const struct merge_write *write, struct merge_written *written)
+/* What the write leaves, if it waits for a majority. */
+static uint64_t weight(const struct merge_replica *replica, const struct merge_write *write,
+                       const struct merge_edits *edits)
 {
-    struct merge_pending *pending = merge_pending_new(replica, now_ms);
+    const struct merge_record *stored = merge_store_find(&replica->store, write->key);
+    const struct merge_record nothing = { .policy = write->policy };
+
+    return write->durability != MERGE_MAJORITY
+               ? 0
+               : merge_edits_left(stored != NULL ? stored : &nothing, edits).bytes;
+}
+
+static void wait_for(struct merge_replica *replica, uint64_t now_ms,
+                     const struct merge_write *write, uint64_t bytes, struct merge_written *written)
+{
+    struct merge_pending *pending = merge_pending_new(replica, now_ms, bytes);
 
     CHECK(pending != NULL);
     pending->durability = write->durability;
@@ -267,15 +279,19 @@ err merge_write(struct merge_replica *replica, uint64_t now_ms, const struct mer
         return e;
     if (write->durability == MERGE_MAJORITY && !merge_majority_is_near(replica, now_ms))
         return unavailable(ret_refusal, "majority", 0);
-    if (replica->pending_count == MERGE_PENDING_MAX)
-        return full(ret_refusal, "pending", MERGE_PENDING_MAX);
+    const uint64_t bytes = weight(replica, write, &edits);
+    uint64_t limit;
+    const char *field = merge_pending_full(replica, bytes, &limit);
+
+    if (field != NULL)
+        return full(ret_refusal, field, limit);
     e = commit(replica, write->key, write->policy, &edits, ret_refusal);
     if (e != ERR_OK)
         return e;
     if (write->edit_count > 0 && replica->hlc < edits.hlc)
         replica->hlc = edits.hlc;
     ret_written->dot = edits.dot;
-    wait_for(replica, now_ms, write, ret_written);
+    wait_for(replica, now_ms, write, bytes, ret_written);
     return ERR_OK;
 }
 
@@ -319,7 +335,7 @@ static err take_away(struct merge_replica *replica, uint64_t now_ms,
 
     ret_written->dot = edits->dot;
     if (e == ERR_OK)
-        wait_for(replica, now_ms, write, ret_written);
+        wait_for(replica, now_ms, write, 0, ret_written);
     return e;
 }
 

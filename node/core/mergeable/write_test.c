@@ -10,6 +10,7 @@
 #include "node/core/mergeable/message.h"
 #include "node/core/mergeable/pair.h"
 #include "node/core/mergeable/pending.h"
+#include "node/core/mergeable/read.h"
 #include "node/core/mergeable/rounds.h"
 #include "runtime/base/check.h"
 
@@ -127,6 +128,73 @@ static void large_writes_that_wait_are_sent_again_some_at_a_time(void **state)
     pair_drain(pair, 0);
 }
 
+static err write_large(struct pair *pair, uint32_t number, struct merge_refusal *refusal)
+{
+    static uint8_t value[MERGE_VALUE_BYTES_MAX];
+    struct merge_edit edit = { .path = SLICE_LITERAL(""), .value = { value, sizeof value } };
+    struct merge_written written;
+
+    pair_name(pair, number);
+    const struct merge_write write = { .key = pair->key,
+                                       .policy = MERGE_POLICY_LWW,
+                                       .durability = MERGE_MAJORITY,
+                                       .edit_count = 1,
+                                       .edits = &edit };
+
+    return merge_write(pair->replicas[0], pair->now_ms, &write, &written, refusal);
+}
+
+/* The first ones were sent again and again, and the last ones never. */
+static void what_waits_is_sent_again_in_turn(void **state)
+{
+    struct pair *pair = *state;
+    struct merge_replica *replica = pair->replicas[0];
+    struct merge_refusal refusal = { 0 };
+    uint32_t sent[31] = { 0 };
+
+    for (uint32_t i = 0; i < 30; i++)
+        assert_int_equal(write_large(pair, i, &refusal), ERR_OK);
+    for (uint32_t tick = 1; tick <= 20; tick++) {
+        (void)bytes_again(replica, pair->now_ms + MERGE_RESEND_MS + tick * 200);
+        for (uint32_t i = 0; i < replica->out.message_count; i++) {
+            struct reader reader = reader_from(buf_slice(&replica->out.messages[i].bytes));
+            struct merge_head head;
+            struct merge_dot dot;
+
+            assert_int_equal(merge_head_decode(&reader, &head), ERR_OK);
+            assert_int_equal(merge_dot_decode(&reader, &dot), ERR_OK);
+            sent[dot.counter]++;
+        }
+    }
+    for (uint32_t i = 1; i <= 30; i++)
+        assert_in_range(sent[i], 20 * 7 / 30, 20 * 9 / 30);
+    pair_drain(pair, 0);
+}
+
+static void what_waits_has_a_limit_in_bytes(void **state)
+{
+    struct pair *pair = *state;
+    struct merge_replica *replica = pair->replicas[0];
+    struct merge_refusal refusal = { 0 };
+    uint32_t waits = 0;
+    uint64_t ticket;
+
+    while (waits < MERGE_PENDING_MAX && write_large(pair, waits, &refusal) == ERR_OK)
+        waits++;
+    assert_int_equal(waits, MERGE_PENDING_BYTES_MAX / MERGE_VALUE_BYTES_MAX);
+    assert_string_equal(refusal.field, "pending_bytes");
+    assert_int_equal(refusal.limit, MERGE_PENDING_BYTES_MAX);
+    assert_null(merge_store_find(&replica->store, pair->key)); /* Nothing was written. */
+    pair_name(pair, 0);
+    assert_int_equal(
+        merge_read_majority(replica, pair->now_ms, pair->key, (struct slice){ 0 }, &ticket),
+        ERR_FULL);
+    pair_drain(pair, 0); /* All are acknowledged. */
+    assert_int_equal(replica->pending_bytes, 0);
+    assert_int_equal(write_large(pair, waits, &refusal), ERR_OK);
+    pair_drain(pair, 0);
+}
+
 static void a_delete_of_what_there_is_not_leaves_no_row(void **state)
 {
     struct pair *pair = *state;
@@ -173,6 +241,8 @@ int main(void)
         TEST(a_write_under_a_clock_that_is_ahead_expires_no_operation),
         TEST(a_report_that_waited_for_the_disk_tells_of_no_wrong_clock),
         TEST(large_writes_that_wait_are_sent_again_some_at_a_time),
+        TEST(what_waits_is_sent_again_in_turn),
+        TEST(what_waits_has_a_limit_in_bytes),
         TEST(a_delete_of_what_there_is_not_leaves_no_row),
         TEST(a_clock_that_was_set_back_revives_no_operation),
     };

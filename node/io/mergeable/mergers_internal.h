@@ -7,6 +7,7 @@
 #include "idl/method.h"
 #include "node/core/document/methods.h"
 #include "node/core/document/online.h"
+#include "node/core/mergeable/pieces.h"
 #include "node/core/mergeable/replica.h"
 #include "node/io/mergeable/mergers.h"
 #include "node/store/merge_db.h"
@@ -121,8 +122,9 @@ struct mergers {
     /* mergers_need, mergers_begin_again: for what mergers_shards.c calls itself. */
     struct merge_replica *(*need)(struct mergers *mergers, uint32_t shard);
     void (*begin_again)(struct mergers *mergers, uint32_t shard, uint64_t generation);
-    /* mergers_message. */
+    /* mergers_message, and the same of a request of a pull whose turn has come. */
     err (*message)(struct mergers *mergers, uint64_t from, struct slice message);
+    err (*serve)(struct mergers *mergers, uint64_t from, struct slice message);
     struct merger *shards;
     struct document_rules rules;
     struct hmac_key secret;
@@ -140,9 +142,8 @@ struct mergers {
     uint64_t gather_last;
     struct gather_absent absent[GATHER_ABSENT_MAX];
     struct loop_timer gather_timer;
-    uint32_t online_next;                /* The shard that is counted next. */
-    struct merge_transfer *sent, *taken; /* Large messages on their way. */
-    uint64_t piece_last;
+    uint32_t online_next;     /* The shard that is counted next. */
+    struct pieces pieces;     /* Large messages on their way. */
     struct merge_rest *rests; /* Rows of large documents, for the next pages of backups. */
     uint64_t rest_number;     /* Of the latest of them. */
     bool stopping;
@@ -196,10 +197,13 @@ void mergers_backup_deinit(struct mergers *mergers);
 NODISCARD err mergers_leave_message(struct mergers *mergers, uint64_t from, struct slice message);
 
 /* mergers_pieces.c */
+void mergers_pieces_init(struct mergers *mergers);
 /* Sends a message of the core to a member, however large it is. */
 void mergers_send(struct mergers *mergers, uint64_t to, struct slice message);
 /* A message between shells about a large one; ERR_NOT_FOUND: it is another one. */
 NODISCARD err mergers_pieces_message(struct mergers *mergers, uint64_t from, struct slice message);
+/* Whether a request of a pull is served now; else it waits, or its answer is on its way. */
+bool mergers_pieces_admit(struct mergers *mergers, uint64_t from, struct slice request);
 void mergers_pieces_tick(struct mergers *mergers, uint64_t now_ms);
 void mergers_pieces_deinit(struct mergers *mergers);
 

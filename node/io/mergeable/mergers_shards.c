@@ -340,23 +340,12 @@ static void receive(struct mergers *mergers, uint32_t shard, const struct merge_
                   LOG_S("error", err_name(e)));
 }
 
-err mergers_message(struct mergers *mergers, uint64_t from, struct slice message)
+/* A message of a member's replica; of a request of a pull, once it has its turn. */
+static err take(struct mergers *mergers, uint64_t from, struct slice message)
 {
     struct reader reader = reader_from(message);
     struct merge_head head;
 
-    if (mergers->stopping)
-        return ERR_OK;
-    if (message.size > 0 && message.data[0] == DEPARTED)
-        return take_departed(mergers, from, message);
-    err e = mergers_backup_message(mergers, from, message);
-
-    if (e == ERR_NOT_FOUND)
-        e = mergers_leave_message(mergers, from, message);
-    if (e == ERR_NOT_FOUND)
-        e = mergers_pieces_message(mergers, from, message);
-    if (e != ERR_NOT_FOUND)
-        return e;
     if (merge_head_decode(&reader, &head) != ERR_OK || head.from != from ||
         head.shard >= mergers->options.shard_count)
         return ERR_CORRUPT;
@@ -373,6 +362,26 @@ err mergers_message(struct mergers *mergers, uint64_t from, struct slice message
     else if (mergers->shards[shard].replica == NULL)
         say_departed(mergers, from, shard);
     return ERR_OK;
+}
+
+err mergers_message(struct mergers *mergers, uint64_t from, struct slice message)
+{
+    if (mergers->stopping)
+        return ERR_OK;
+    if (message.size > 0 && message.data[0] == DEPARTED)
+        return take_departed(mergers, from, message);
+    err e = mergers_backup_message(mergers, from, message);
+
+    if (e == ERR_NOT_FOUND)
+        e = mergers_leave_message(mergers, from, message);
+    if (e == ERR_NOT_FOUND)
+        e = mergers_pieces_message(mergers, from, message);
+    if (e != ERR_NOT_FOUND)
+        return e;
+    if (message.size > 0 && message.data[0] == MERGE_PULL &&
+        !mergers_pieces_admit(mergers, from, message))
+        return ERR_OK;
+    return take(mergers, from, message);
 }
 
 /* ---- time ---- */
@@ -457,6 +466,8 @@ err mergers_new(const struct mergers_options *options, struct mergers **ret_merg
     mergers->need = mergers_need;
     mergers->begin_again = mergers_begin_again;
     mergers->message = mergers_message;
+    mergers->serve = take;
+    mergers_pieces_init(mergers);
     mergers_backup_init(mergers);
     mergers->shards = mem_zalloc(options->shard_count * sizeof *mergers->shards);
     loop_hook_init_late(&mergers->hook, options->loop, mergers_disk_run, mergers);
@@ -526,7 +537,8 @@ void mergers_stats_get(const struct mergers *mergers, struct mergers_stats *ret_
 {
     struct mergers_stats stats = { .replicas = mergers->replicas,
                                    .repair_bytes = mergers->repair_bytes,
-                                   .messages_dropped = mergers->messages_dropped,
+                                   .messages_dropped =
+                                       mergers->messages_dropped + mergers->pieces.dropped,
                                    .calls = mergers->calls };
     uint64_t now_ms = loop_now_ms(mergers->options.loop);
     struct merge_db_stats disk = { 0 };

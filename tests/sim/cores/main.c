@@ -121,6 +121,9 @@ static void run_seed(const struct options *options, uint64_t seed, struct rsim_c
 #define RSIM_ROOM(name) { "node", #name, room_##name },
                         RSIM_NODE_LATER(RSIM_ROOM)
 #undef RSIM_ROOM
+#define RSIM_ROOM(name) { "router", #name, room_##name },
+                            RSIM_ROUTER_LATER(RSIM_ROOM)
+#undef RSIM_ROOM
     };
     struct rsim sim = { .seed = seed, .counts = *counts };
 

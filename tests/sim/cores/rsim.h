@@ -33,7 +33,11 @@
     X(zones_respected) X(drains_refused) X(removals_refused) X(rebalanced) X(restores_planned) \
     X(restores_refused) X(reads_answered) X(reads_busy) X(reads_drained) X(reads_settled) \
     X(reads_paused) X(restores_needless) X(restores_forked) X(restores_joint) \
-    X(shares_refused) X(sums_whole)
+    X(shares_refused) X(sums_whole) \
+    X(names_bound) X(names_replaced) X(names_refused) X(names_turned_down) \
+    X(online_listed) X(online_turned) X(online_again) X(tops_merged) X(tops_given_up) X(counts_evicted) X(counts_hit) \
+    X(targets_evicted) X(endpoints_spared) X(endpoints_told) X(endpoints_left_out) X(settings_taken) X(settings_forgotten) \
+    X(asks_refused) X(households_refused)
 #define RSIM_COORDINATOR_REACH(X) \
     X(owners_spread) X(owners_drained) X(owners_claimed) X(owners_restarted) \
     X(owners_failed_over) X(owners_relieved) X(comers_zoned) X(changes_begun) X(changes_done) \
@@ -68,7 +72,7 @@
     X(collections_majority) X(collections_listed) X(collections_refused) X(collections_swept) X(collections_at_limits) \
     X(collections_restored) X(connections_read) X(connections_listed) X(connections_refused) \
     X(connections_full) X(connections_ended) X(connections_swept) X(users_written) X(users_read) \
-    X(users_unseen) X(users_refused)
+    X(users_unseen) X(users_refused) X(channels_repaired) X(channels_both)
 /* clang-format on */
 
 struct rsim_counts {
@@ -117,13 +121,15 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 #define RSIM_NODE_ROOMS(X) X(repair) X(records) X(backup) X(documents) X(texts) X(bank) X(sections) X(sessions) \
     X(ids) X(wardens) X(edges) X(tops) X(events) X(memory) X(logs)
 /* What a room meets under a seed depends on its place among all rooms: new ones come last. */
+#define RSIM_ROUTER_LATER(X) X(names) X(pages) X(memos) X(endpoints)
 #define RSIM_COORDINATOR_LATER(X) X(shelf) X(sums)
-#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds) X(roles) X(collections) X(connections) X(users) X(finishes)
+#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds) X(roles) X(collections) X(connections) X(users) X(finishes) X(channels)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)
 RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
 RSIM_NODE_ROOMS(RSIM_ROOM)
+RSIM_ROUTER_LATER(RSIM_ROOM)
 RSIM_COORDINATOR_LATER(RSIM_ROOM)
 RSIM_NODE_LATER(RSIM_ROOM)
 #undef RSIM_ROOM

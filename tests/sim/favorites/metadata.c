@@ -348,28 +348,35 @@ static void check_version(const struct told *t, const struct metadata_model *mod
     told_fail(t, "metadata that no log has, of version", told->version, 0);
 }
 
-/* What stood then, under the number of whichever life it had last. */
+static bool tells(const struct moment_of *moment,
+                  const Holdfast__V1__BatchGetTargetMetadataResponse *told)
+{
+    return moment != NULL && moment->exists && moment->version == told->metadata[0]->version;
+}
+
+/* What stood then: under the number that the collection has now, which is that of an earlier life
+ * again where etcd was restored; or under the last one that it had. */
 static void check_read(const struct told *t, const struct metadata_model *model,
                        const Holdfast__V1__BatchGetTargetMetadataResponse *told)
 {
+    const struct moment_of *last = NULL, *own = NULL;
     uint64_t index = told_index(t);
-    const struct moment_of *last = NULL;
+    struct sim_collection now;
 
     if (index == 0)
         return;
-    for (uint32_t i = 0; i < model->count && model->moments[i].index <= index; i++)
+    bool known = definition_collection(t->sim, t->call->shard, "favorites", &now);
+    for (uint32_t i = 0; i < model->count && model->moments[i].index <= index; i++) {
         last = &model->moments[i];
+        own = known && last->number == now.number ? last : own;
+    }
     t->sim->counts.metadata_read++;
     if (told->n_metadata == 0) {
-        struct sim_collection now;
-        bool same = last != NULL && last->exists &&
-                    definition_collection(t->sim, t->call->shard, "favorites", &now) &&
-                    now.number == last->number;
-        if (same)
+        if (last != NULL && last == own && last->exists)
             told_fail(t, "no metadata, where there is some, of version", 0, last->version);
         return;
     }
-    if (last == NULL || !last->exists || last->version != told->metadata[0]->version)
+    if (!tells(last, told) && !tells(own, told))
         told_fail(t, "metadata of version", told->metadata[0]->version,
                   last != NULL && last->exists ? last->version : 0);
     else

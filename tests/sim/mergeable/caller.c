@@ -58,8 +58,20 @@ static const char *path_of(struct msim *sim, uint32_t key)
 struct wish {
     struct merge_write write;
     struct merge_edit edits[2];
-    uint8_t values[2][8];
+    uint8_t values[2][VALUE_BYTES];
 };
+
+struct slice msim_value(const struct msim *sim, uint32_t key, uint64_t number,
+                        uint8_t ret_bytes[VALUE_BYTES])
+{
+    /* Half of the entities have large ones. */
+    size_t size = sim->large && key >= KEYS / 2 ? 8 + number % (VALUE_BYTES - 7) : 8;
+
+    store_u64(ret_bytes, number);
+    for (size_t i = 8; i < size; i++)
+        ret_bytes[i] = (uint8_t)(ret_bytes[i % 8] + i);
+    return (struct slice){ ret_bytes, size };
+}
 
 static void make_wish(struct msim *sim, uint32_t key, struct wish *wish)
 {
@@ -78,9 +90,8 @@ static void make_wish(struct msim *sim, uint32_t key, struct wish *wish)
     for (uint32_t i = 0; i < count; i++) {
         struct merge_edit *edit = &wish->edits[i];
 
-        store_u64(wish->values[i], msim_next(sim));
+        edit->value = msim_value(sim, key, msim_next(sim), wish->values[i]);
         edit->path = slice_from_text(path_of(sim, key));
-        edit->value = (struct slice){ wish->values[i], 8 };
         edit->remove = msim_chance(sim, 250);
         if (msim_chance(sim, 150))
             edit->expires_ms = sim->now_ms + msim_between(sim, 100, 8000);

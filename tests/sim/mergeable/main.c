@@ -119,6 +119,7 @@ static void run_seed(uint64_t seed, struct counts *counts)
     if (msim_chance(sim, 250))
         sim->fades_ms = sim->now_ms + STORY_MS / 2;
     sim->loses_many = seed % 8 == 5;
+    sim->large = seed % 8 == 4;
     sim->leaps = seed % 8 == 7; /* Nothing is drawn: kept seeds stay the stories that they are. */
     running = sim;
     make_keys(sim);
@@ -126,6 +127,7 @@ static void run_seed(uint64_t seed, struct counts *counts)
                                                    .count = msim_chance(sim, 250) ? NODES : 3,
                                                    .members = { 1, 2, 3, 4, 5 } };
     for (uint32_t i = 0; i < NODES; i++) {
+        sim->nodes[i].sim = sim;
         sim->nodes[i].id = i + 1;
         sim->nodes[i].skew_ms = (int64_t)msim_between(sim, 0, 600) - 300;
     }

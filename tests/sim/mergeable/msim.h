@@ -10,6 +10,7 @@
 
 #include <stdnoreturn.h>
 
+#include "node/core/mergeable/pieces.h"
 #include "node/core/mergeable/policy.h"
 #include "node/core/mergeable/replica.h"
 #include "node/core/mergeable/write.h"
@@ -25,6 +26,7 @@
 #define SESSION_CELLS 64u
 #define FLIGHT_MAX    4096u
 #define STRICT_MAX    256u /* Configurations and erasures of one story. */
+#define VALUE_BYTES   1032u
 
 /* clang-format off */
 #define MSIM_REACH(X) \
@@ -34,7 +36,8 @@
     X(cuts) X(joints) X(left) X(departed) X(erasures) X(sweeps) X(closed) X(pulls_full) \
     X(checkpoints) X(logs_kept) X(deletes) X(siblings) X(expired) X(config_changed_pending) \
     X(increments) X(resets) X(retries) X(retries_late) X(counters_judged) X(folded) X(eras) \
-    X(power_cuts) X(deafened) X(leaps) X(stood) X(set_back)
+    X(power_cuts) X(deafened) X(leaps) X(stood) X(set_back) \
+    X(pieces) X(joined) X(cut_short) X(requests_waited)
 /* clang-format on */
 
 struct counts {
@@ -120,7 +123,9 @@ struct held {
 };
 
 struct node {
+    struct msim *sim;
     uint64_t id;
+    struct pieces pieces;              /* Of a process. */
     struct merge_replica *replica;     /* NULL: down. */
     uint64_t boot;                     /* Its lives. */
     uint64_t told_boot, told_boot_max; /* What its process says of that; a clock may be set back. */
@@ -139,7 +144,7 @@ struct node {
 };
 
 struct flight {
-    uint64_t at_ms, to;
+    uint64_t at_ms, from, to;
     struct buf bytes;
 };
 
@@ -199,7 +204,10 @@ struct msim {
     uint32_t synced_per_thousand;                  /* Of steps. */
     bool loses_many;                               /* Several members may lack what they had. */
     bool leaps;                                    /* Clocks go far ahead for a moment. */
-    bool counts_most;                              /* Most writes count, or reset. */
+    bool large;                                    /* Records are, and go in pieces. */
+    uint32_t in_pieces_count;
+    struct hash128 *in_pieces; /* What was sent so. */
+    bool counts_most;          /* Most writes count, or reset. */
     uint64_t fades_ms; /* From then on most writes delete, so records go for good; 0: never. */
     struct counts *counts;
 };
@@ -212,7 +220,14 @@ noreturn void msim_broken(const struct msim *sim, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 #define PROMISE(sim, condition, ...) ((condition) ? (void)0 : msim_broken(sim, "" __VA_ARGS__))
 
-/* ---- world.c: processes, disks, network ---- */
+/* ---- network.c: links, pieces of what no frame holds ---- */
+void msim_pieces_init(struct node *node);
+/* The node sends a message of its replica. */
+void msim_send(struct node *node, uint64_t to, struct slice message);
+void msim_deliver(struct msim *sim);
+void msim_network_free(struct msim *sim);
+
+/* ---- world.c: processes, disks ---- */
 enum merge_policy msim_policy(uint32_t key);
 uint64_t msim_wall(const struct msim *sim, const struct node *node);
 struct node *msim_node(struct msim *sim, uint64_t id);
@@ -225,7 +240,6 @@ void msim_crash(struct msim *sim, struct node *node);
 void msim_start(struct msim *sim, struct node *node, bool whole);
 /* A replica as it would come back from the node's disk now; NULL: it has none. */
 struct merge_replica *msim_recover(struct msim *sim, struct node *node);
-void msim_deliver(struct msim *sim);
 void msim_strict(struct msim *sim, struct node *node);
 void disk_deinit(struct disk *disk);
 void disk_copy(struct disk *to, const struct disk *from);
@@ -239,6 +253,9 @@ void msim_heal(struct msim *sim);
 
 /* ---- caller.c ---- */
 void msim_call(struct msim *sim);
+/* The value of a write of that record, of `number`. */
+struct slice msim_value(const struct msim *sim, uint32_t key, uint64_t number,
+                        uint8_t ret_bytes[VALUE_BYTES]);
 void msim_sweep(struct msim *sim);
 void msim_done(struct msim *sim, struct node *node, const struct merge_done *done);
 

@@ -53,7 +53,7 @@ static void note_cell(struct msim *sim, const struct merge_cell *cell, uint64_t 
                             .value = load_u64(merge_cell_value(cell).data),
                             .erasure = erasure,
                             .write = write };
-    CHECK(cell->path_size <= sizeof noted->path && cell->value_size == 8);
+    CHECK(cell->path_size <= sizeof noted->path && cell->value_size >= 8);
     memcpy(noted->path, cell->bytes, cell->path_size);
 }
 
@@ -476,6 +476,15 @@ static void judge_cell(struct msim *sim, const struct merge_replica *replica,
                 (unsigned long long)number, write->key);
 }
 
+static bool value_is_as_written(const struct msim *sim, const struct cell *noted,
+                                const struct merge_cell *cell)
+{
+    uint8_t bytes[VALUE_BYTES];
+    struct slice wanted = msim_value(sim, sim->writes[noted->write].key, noted->value, bytes);
+
+    return slice_equal(merge_cell_value(cell), wanted);
+}
+
 void oracle_healed(struct msim *sim)
 {
     const struct merge_replica *replica = judge_members(sim);
@@ -499,7 +508,7 @@ void oracle_healed(struct msim *sim)
             PROMISE(sim,
                     cell->hlc == record->cells[j]->hlc &&
                         cell->expires_ms == record->cells[j]->expires_ms &&
-                        cell->value == load_u64(merge_cell_value(record->cells[j]).data),
+                        value_is_as_written(sim, cell, record->cells[j]),
                     "a value is not what was written");
         }
     }

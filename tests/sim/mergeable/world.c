@@ -1,4 +1,4 @@
-/* Processes, disks and the network between them. */
+/* Processes and disks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,6 +232,7 @@ void msim_start(struct msim *sim, struct node *node, bool whole)
     node->disk.exists = true;
     node->replica = msim_recover(sim, node);
     node->log_base = node->disk.first + node->disk.log_count;
+    msim_pieces_init(node);
     node->strict_applied = 0; /* The strict log is read again, and nothing of it hurts twice. */
     bool damaged = node->replica->damaged_count > 0;
 
@@ -250,6 +251,8 @@ void msim_crash(struct msim *sim, struct node *node)
 
     merge_free(node->replica);
     node->replica = NULL;
+    sim->counts->cut_short += node->pieces.taken != NULL;
+    pieces_deinit(&node->pieces);
     for (uint32_t i = 0; i < node->held_count; i++)
         buf_deinit(&node->held[i].bytes);
     node->held_count = 0;
@@ -261,34 +264,7 @@ void msim_crash(struct msim *sim, struct node *node)
             sim->reads[i].used = false;
 }
 
-/* ---- the network ---- */
-
-static void fly(struct msim *sim, uint64_t to, const struct buf *bytes)
-{
-    if (sim->flight_count == FLIGHT_MAX)
-        return;
-    uint64_t delay_ms = msim_chance(sim, sim->healing ? 0 : sim->late_per_thousand)
-                            ? msim_between(sim, 100, 20000)
-                            : msim_between(sim, 1, 40);
-    struct flight *flight = &sim->flights[sim->flight_count++];
-
-    *flight = (struct flight){ .at_ms = sim->now_ms + delay_ms, .to = to };
-    buf_copy(&flight->bytes, bytes);
-}
-
-static void launch(struct msim *sim, struct node *node, uint64_t to, struct buf *bytes)
-{
-    const struct node *peer = msim_node(sim, to);
-    bool cut = peer->side != node->side || (peer->deaf >> (node - sim->nodes) & 1) != 0;
-    uint32_t lossy = sim->healing ? 0 : sim->lost_per_thousand;
-
-    if (!cut && !msim_chance(sim, lossy)) {
-        fly(sim, to, bytes);
-        if (msim_chance(sim, lossy))
-            fly(sim, to, bytes);
-    }
-    buf_deinit(bytes);
-}
+/* ---- what a replica puts out ---- */
 
 static void release(struct msim *sim, struct node *node)
 {
@@ -300,7 +276,8 @@ static void release(struct msim *sim, struct node *node)
 
         if (held->after <= durable) {
             merge_message_stamp(&held->bytes, msim_wall(sim, node));
-            launch(sim, node, held->to, &held->bytes);
+            msim_send(node, held->to, buf_slice(&held->bytes));
+            buf_deinit(&held->bytes);
         } else {
             node->held[kept++] = *held;
         }
@@ -331,48 +308,6 @@ void msim_drain(struct msim *sim, struct node *node)
     merge_out_clear(out);
     node->syncing = node->replica->syncing;
     release(sim, node);
-}
-
-/* Its peers told it of a later process of its member. */
-static void follow_boot(struct msim *sim, struct node *node)
-{
-    uint64_t boot = node->replica->options.boot;
-
-    sim->counts->set_back += boot != node->told_boot;
-    node->told_boot = boot;
-    if (boot > node->told_boot_max)
-        node->told_boot_max = boot;
-}
-
-void msim_deliver(struct msim *sim)
-{
-    for (uint32_t i = 0; i < sim->flight_count;) {
-        struct flight flight = sim->flights[i];
-        struct node *node = msim_node(sim, flight.to);
-
-        if (flight.at_ms > sim->now_ms) {
-            i++;
-            continue;
-        }
-        sim->flights[i] = sim->flights[--sim->flight_count];
-        if (node->replica != NULL) {
-            /* Behind the head of 49 bytes: boot, id, and whether it is a chunk of all records. */
-            sim->counts->pulls_full +=
-                flight.bytes.data[0] == MERGE_CHUNK && flight.bytes.data[65] == 1;
-            err e = merge_receive(node->replica, msim_wall(sim, node), buf_slice(&flight.bytes));
-
-            PROMISE(sim, e != ERR_CORRUPT && e != ERR_FULL && e != ERR_INVALID,
-                    "a message of a peer is refused: %s", err_name(e));
-            follow_boot(sim, node);
-            msim_drain(sim, node);
-        }
-        buf_deinit(&flight.bytes);
-    }
-    for (uint32_t i = 0; i < NODES; i++)
-        if (sim->nodes[i].replica != NULL) {
-            merge_tick(sim->nodes[i].replica, msim_wall(sim, &sim->nodes[i]));
-            msim_drain(sim, &sim->nodes[i]);
-        }
 }
 
 /* The strict log reaches a node when its side of a cut has a majority. */
@@ -411,8 +346,7 @@ void msim_world_free(struct msim *sim)
         disk_deinit(&sim->nodes[i].disk);
         disk_deinit(&sim->nodes[i].image);
     }
-    for (uint32_t i = 0; i < sim->flight_count; i++)
-        buf_deinit(&sim->flights[i].bytes);
+    msim_network_free(sim);
     for (uint32_t i = 0; i < ARRAY_SIZE(sim->reads); i++)
         buf_deinit(&sim->reads[i].token);
     for (uint32_t i = 0; i < SESSIONS; i++) {

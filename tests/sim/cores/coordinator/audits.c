@@ -58,6 +58,7 @@ static void turn(struct books *b)
         break;
     case 5:
         w->deaf_node = rsim_between(b->sim, 0, 3);
+        w->garbled_node = rsim_chance(b->sim, 30) ? rsim_between(b->sim, 1, 3) : 0;
         break;
     case 6:
         memset(w->open, 0, sizeof w->open);
@@ -133,7 +134,7 @@ void room_audits(struct rsim *sim)
         world_run(b.world, rsim_between(sim, 500, 3000));
         if (rsim_chance(sim, 60))
             continue;
-        b.world->deaf_node = 0;
+        b.world->deaf_node = b.world->garbled_node = 0;
         b.world->uncontainable = false;
         world_run(b.world, 9000);
         measure(&b);

@@ -380,6 +380,29 @@ static void cuts_given_up(struct rsim *sim)
     pace_free(p);
 }
 
+/* A shard that refused a cut is asked for it again after call_refused_ms, and not before. */
+static void cuts_again(struct rsim *sim)
+{
+    struct pace *p = pace_new(sim);
+    struct coord_limits *limits = &p->world->limits;
+    uint32_t count;
+
+    limits->audit_interval_ms = (uint32_t)rsim_between(sim, 50, 200);
+    limits->call_refused_ms = (uint32_t)rsim_between(sim, 10, 90);
+    pace_begin(p);
+    for (uint32_t i = 0; i <= limits->audit_interval_ms && p->world->out.call_count == 0; i++)
+        pace_tick(p);
+    count = pace_answer(p, METHOD_TAKE_CUT, WIRE_REFUSED);
+    PROMISE(sim, count == PACE_SHARDS, "a cut is asked of %u shards", count);
+    for (uint32_t i = 1; i < limits->call_refused_ms; i++)
+        pace_tick(p);
+    PROMISE(sim, p->world->out.call_count == 0, "a refused cut is asked for again too early");
+    pace_tick(p);
+    PROMISE(sim, pace_answer(p, METHOD_TAKE_CUT, WIRE_OK) == count,
+            "a refused cut is not asked for again after %u ms", limits->call_refused_ms);
+    pace_free(p);
+}
+
 /* A node that did not say what it knows is asked again after word_retry_ms, one that did is not. */
 static void words(struct rsim *sim)
 {
@@ -445,4 +468,5 @@ void room_budgets(struct rsim *sim)
     cuts_given_up(sim);
     words(sim);
     left_behind(sim);
+    cuts_again(sim);
 }

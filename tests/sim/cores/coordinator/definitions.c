@@ -253,6 +253,14 @@ static void told_check(struct book *r, const struct life *life, uint64_t version
             "%s: another version is told than was made", names[life->name]);
 }
 
+/* Bytes that are no request are told as that. */
+static void malformed_turn(struct book *r)
+{
+    ask(r, rsim_chance(r->sim, 50) ? METHOD_CHANGE_DEFINITION : METHOD_FIND_DEFINITIONS,
+        SLICE_LITERAL("\x0a\xff"));
+    refused_check(r, CODE(INVALID_ARGUMENT));
+}
+
 static void made_check(struct book *r, const struct wanted *w, bool duplicate)
 {
     change_response *told = holdfast__internal__v1__change_definition_response__unpack(
@@ -284,7 +292,8 @@ static void made_check(struct book *r, const struct wanted *w, bool duplicate)
             version++;
         }
         told_check(r, stands, version, told->made);
-        if (w->wait_ms >= 3000 && r->world->deaf_node == 0 && !unchanged)
+        if (w->wait_ms >= 3000 && r->world->deaf_node == 0 && r->world->garbled_node == 0 &&
+            !unchanged)
             PROMISE(r->sim, told->in_force, "waited for, and not in force");
     }
     holdfast__internal__v1__change_definition_response__free_unpacked(told, NULL);
@@ -318,7 +327,7 @@ static void change_turn(struct book *r)
         PROMISE(sim, late || r->status != WIRE_UNKNOWN, "unknown, while etcd answers");
         sim->counts.changes_unknown += r->status == WIRE_UNKNOWN;
         r->world->fault = WORLD_WELL;
-        r->world->deaf_node = 0;
+        r->world->deaf_node = r->world->garbled_node = 0;
         world_run(r->world, 1000);
         ask_change(r, &w);
     }
@@ -565,6 +574,10 @@ void room_definitions(struct rsim *sim)
         if (rsim_chance(sim, 10))
             r->world->deaf_node = rsim_between(sim, 0, 3);
         if (rsim_chance(sim, 10))
+            r->world->garbled_node = rsim_between(sim, 0, 3);
+        if (rsim_chance(sim, 10))
+            malformed_turn(r);
+        if (rsim_chance(sim, 10))
             r->world->fault = WORLD_ANSWER_LOST;
         if (rsim_chance(sim, 65))
             change_turn(r);
@@ -573,7 +586,7 @@ void room_definitions(struct rsim *sim)
         r->world->fault = WORLD_WELL;
         world_run(r->world, rsim_between(sim, 20, 1500));
     }
-    r->world->deaf_node = 0;
+    r->world->deaf_node = r->world->garbled_node = 0;
     world_run(r->world, 20000);
     shards_check(r);
     forget_turn(r);

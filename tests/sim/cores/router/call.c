@@ -54,6 +54,8 @@ static void sent(struct calling *c, struct route_target wanted)
     struct account *a = &c->account;
     uint64_t left_ms = a->deadline_ms - a->now_ms;
 
+    if (c->call.attempt_ms_max > 0 && left_ms > c->call.attempt_ms_max)
+        left_ms = c->call.attempt_ms_max;
     PROMISE(c->sim, c->action.type == RETRY_ACTION_SEND, "an owner is known, and nothing is sent");
     PROMISE(c->sim, !is_over(a), "sent after the deadline");
     PROMISE(c->sim,
@@ -333,6 +335,8 @@ static void one_call(struct rsim *sim)
         a->deadline_ms = a->now_ms + UINT32_MAX - 1 + rsim_between(sim, 0, 2);
     a->map = (struct route_target){ rsim_between(sim, 0, 4), rsim_between(sim, 1, 3) };
     retry_init(&c.call, a->mutation, a->deadline_ms);
+    if (rsim_chance(sim, 30))
+        c.call.attempt_ms_max = (uint32_t)rsim_between(sim, 1, 900);
     step(&c, RETRY_EVENT_START);
     sends_or_waits(&c);
     while (!a->over && c.action.type == RETRY_ACTION_SEND && rsim_chance(sim, 15))

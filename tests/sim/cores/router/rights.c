@@ -247,7 +247,13 @@ static void scopes_check(struct rsim *sim, const struct message *m, ProtobufCMes
     if (e == ERR_PERMISSION)
         rsim_refused(sim, CODE(PERMISSION_DENIED), NULL);
     if (e == ERR_INVALID)
-        rsim_refused(sim, CODE(INVALID_ARGUMENT), "authority");
+        rsim_refused(sim, CODE(INVALID_ARGUMENT), NULL);
+    if (e != ERR_OK) { /* The path says which one: "others[1].authority". */
+        const char *field = sim->detail.field;
+        size_t size = field != NULL ? strlen(field) : 0;
+        PROMISE(sim, size >= 9 && strcmp(field + size - 9, "authority") == 0,
+                "the refusal is about \"%s\", which is no authority", field);
+    }
 }
 
 static void method_check(struct rsim *sim, const struct method_info *method)
