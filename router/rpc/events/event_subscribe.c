@@ -29,6 +29,7 @@
 #define SLOTS_SILENT         (SLOTS / 2)    /* and of those that did not answer before. */
 #define EVENTS_MAX           1600u          /* Of one message: as many as all of them can say. */
 #define BYTES_MAX            (512u * 1024u) /* Of one message, about. */
+#define EMPTY_BYTES_MAX      (64u * 1024u)  /* Of answers without events: then they are let go. */
 #define GATHER_MS            5u             /* What is said meanwhile goes into one message. */
 #define RETRY_MS             250u           /* A shard that did not answer. */
 #define LOOK_MS              1000u          /* How often the key, and what is due, is looked at. */
@@ -248,6 +249,10 @@ static bool answer_take(struct event_subscriber *s, uint32_t shard, struct slice
     }
     s->bytes += body.size;
     shard_said(s, shard, said);
+    if (!s->pending && s->bytes >= EMPTY_BYTES_MAX) { /* They said only how far a filter came. */
+        request_release(s->request);
+        message_begin(s);
+    }
     return true;
 }
 

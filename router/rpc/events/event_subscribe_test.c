@@ -293,6 +293,49 @@ static void a_shard_that_has_more_is_asked_on_and_gaps_are_told(void **state)
         assert_int_equal(f->one->places[i], i < 4 ? i + 1 : i + 2);
 }
 
+/* The next rows of that shard: the filter left all of them out, and there are more. */
+static void shard_passes_by(struct fixture *f, uint32_t shard, uint8_t up_to)
+{
+    Holdfast__Internal__V1__ListShardEventsResponse answer =
+        HOLDFAST__INTERNAL__V1__LIST_SHARD_EVENTS_RESPONSE__INIT;
+    uint8_t place[EVENT_CURSOR_PLACE_BYTES] = { 0 };
+    static uint8_t padding[60000], bytes[61000];
+    ProtobufCMessageUnknownField large = { .tag = 1000,
+                                           .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+                                           .len = sizeof padding,
+                                           .data = padding };
+    static const uint8_t length[] = { 0xdd, 0xd4, 0x03 }; /* 59,997: what follows it. */
+
+    memcpy(padding, length, sizeof length);
+    f->shard = shard;
+    await(f, shard_is_asked, 0);
+    place[PLACE_END] = up_to;
+    answer.life = LIFE;
+    answer.next = (ProtobufCBinaryData){ sizeof place, place };
+    answer.more = true;
+    answer.base.n_unknown_fields = 1;
+    answer.base.unknown_fields = &large;
+    size_t size = holdfast__internal__v1__list_shard_events_response__pack(&answer, bytes);
+    fake_cluster_answer(&f->plain.fake, question_find(f, shard), WIRE_OK,
+                        (struct slice){ bytes, size });
+}
+
+/* It asks on at once, however much says nothing: the next heartbeat is a minute away. */
+static void a_filter_that_leaves_much_out_is_not_waited_for(void **state)
+{
+    struct fixture *f = *state;
+
+    subscribe(f, f->one, "");
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        if (i != 1)
+            shard_says(f, i, 0, (struct said){ 0 });
+    }
+    for (uint8_t i = 1; i <= 30; i++)
+        shard_passes_by(f, 1, i);
+    shard_says(f, 1, 30, (struct said){ 31, 32, false, false });
+    await(f, has_events, 2);
+}
+
 /* Through its cursor: nothing is left out, nothing comes twice. */
 static void another_stream_goes_on_where_one_ended(void **state)
 {
@@ -491,6 +534,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STREAM_TEST(a_stream_tells_what_there_is_and_then_what_comes),
         STREAM_TEST(a_shard_that_has_more_is_asked_on_and_gaps_are_told),
+        STREAM_TEST(a_filter_that_leaves_much_out_is_not_waited_for),
         STREAM_TEST(another_stream_goes_on_where_one_ended),
         STREAM_TEST(a_slow_reader_is_not_read_for),
         STREAM_TEST(what_a_reader_has_no_room_for_comes_later),
