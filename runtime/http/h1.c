@@ -330,8 +330,10 @@ static size_t receive_head(struct http_conn *conn, struct slice bytes)
     uint32_t limit = conn->server->config.limits.header_bytes_max;
     size_t size = 0;
 
-    if (bytes.size >= 2 && bytes.data[0] == '\r' && bytes.data[1] == '\n')
+    if (bytes.size >= 2 && bytes.data[0] == '\r' && bytes.data[1] == '\n') {
+        conn->head_since_ms = 0;
         return 2; /* RFC 9112 section 2.2: empty lines before a request. */
+    }
     switch (h1_head_scan(bytes, &size)) {
     case H1_HEAD_PARTIAL:
         size = bytes.size;

@@ -18,6 +18,7 @@
 #define LATE_MS           3000u /* For the rest of a request that was answered by its head. */
 #define ANSWER_FIELDS_MAX 24u
 #define PIECE_BYTES       1024u /* Parsed before the requests of a turn are counted again. */
+#define QUEUE_MAX         4096u /* Frames within nghttp2: those of all streams' answers are fewer. */
 #define LATE_BYTES        64u   /* The same, once all together had their part of the round. */
 #define BOMB_FACTOR       8u    /* Times header_bytes_max: such a block was not made by mistake. */
 #define HEADER_OVERHEAD   32u   /* RFC 9113 section 10.5.1 counts so much for each. */
@@ -391,6 +392,15 @@ static void receive_piece(struct http_conn *conn, struct slice bytes)
         fail(conn, code_of(used));
 }
 
+/* nghttp2 keeps frames of its own, as resets of streams past the limit, until they are filled in.
+ */
+static bool is_full(const struct http_conn *conn)
+{
+    return http_waiting_of(conn) >= conn->server->config.limits.output_bytes_max ||
+           (conn->session != NULL &&
+            nghttp2_session_get_outbound_queue_size(conn->session) > QUEUE_MAX);
+}
+
 static void receive(struct http_conn *conn, struct slice bytes)
 {
     const struct http_stats *stats = &conn->server->stats;
@@ -403,7 +413,7 @@ static void receive(struct http_conn *conn, struct slice bytes)
         buf_append(&held, bytes.data, bytes.size);
         bytes = buf_slice(&held);
     }
-    while (bytes.size > 0 && conn->session != NULL && !conn->resting) {
+    while (bytes.size > 0 && conn->session != NULL && !conn->resting && !is_full(conn)) {
         size_t size = http_turn_is_over(conn->server, 1) ? LATE_BYTES : PIECE_BYTES;
         size = bytes.size < size ? bytes.size : size;
         receive_piece(conn, (struct slice){ bytes.data, size });
@@ -411,16 +421,14 @@ static void receive(struct http_conn *conn, struct slice bytes)
         if (bytes.size > 0 && http_turn_is_over(conn->server, stats->requests - begun))
             http_conn_rest(conn, 0);
     }
-    if (conn->session != NULL)
+    if (conn->session != NULL) {
         buf_append(&conn->in, bytes.data, bytes.size);
+        if (is_full(conn))
+            http_conn_resume(conn); /* Stops reading at once. */
+    }
     buf_deinit(&held);
     (void)http_input_charge(conn, &why); /* One read's bytes at most. */
     http_conn_mark_dirty(conn);
-}
-
-static bool is_full(const struct http_conn *conn)
-{
-    return http_waiting_of(conn) > conn->server->config.limits.output_bytes_max;
 }
 
 static void fill(struct http_conn *conn)

@@ -6,7 +6,9 @@
 #define RESET_BURST         20u /* Times resets_per_s. */
 #define CONTROL_BURST       4u  /* Times controls_per_s. */
 #define FLAG_END_STREAM     0x1u
-#define UPDATES_PER_DATA    2u /* One of the stream, one of the connection. */
+#define FLAG_PADDED         0x8u
+#define PADDING_MAX         256u /* With its own length: such a frame may bring no body. */
+#define UPDATES_PER_DATA    2u   /* One of the stream, one of the connection. */
 #define UPDATES_PER_REQUEST 2u
 #define UPDATES_MAX         20000u
 
@@ -43,7 +45,8 @@ static bool is_control(struct h2_flood *flood, uint32_t length)
 
     switch (flood->head[3]) {
     case FRAME_DATA:
-        return length == 0 && (flags & FLAG_END_STREAM) == 0;
+        return (length == 0 || ((flags & FLAG_PADDED) != 0 && length <= PADDING_MAX)) &&
+               (flags & FLAG_END_STREAM) == 0;
     case FRAME_HEADERS:
         allow_updates(flood, UPDATES_PER_REQUEST);
         return false;

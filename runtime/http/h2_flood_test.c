@@ -58,6 +58,8 @@ static void frames_for_nothing_are_counted(void **state)
         assert_int_equal(taken(DATA, 0, 0, pieces), BURST);
         assert_int_equal(taken(DATA, 1, 0, pieces), 1000);
         assert_int_equal(taken(DATA, 0, 10, pieces), 1000);
+        assert_int_equal(taken(DATA, 8, 1, pieces), BURST); /* Padding alone. */
+        assert_int_equal(taken(DATA, 8, 300, pieces), 1000);
         assert_int_equal(taken(HEADERS, 4, 20, pieces), 1000);
     }
 }

@@ -230,6 +230,13 @@ static void wake_streams(struct http_conn *conn)
     }
 }
 
+static void stop_reading(struct http_conn *conn)
+{
+    if (conn->reading)
+        uv_read_stop((uv_stream_t *)&conn->tcp);
+    conn->reading = false;
+}
+
 void http_conn_flush(struct http_conn *conn)
 {
     if (conn->state == CONN_CLOSED || conn->state == CONN_LINGER)
@@ -251,8 +258,10 @@ void http_conn_flush(struct http_conn *conn)
     if (close_slow_reader(conn))
         return;
     if (conn->writing) {
-        if (conn->proved) /* Others are not read before they have read. */
+        if (conn->proved)
             http_conn_resume(conn);
+        else /* It is not read before it has read. */
+            stop_reading(conn);
         return;
     }
     wake_streams(conn);
@@ -477,9 +486,7 @@ static bool is_full(const struct http_conn *conn)
 void http_conn_resume(struct http_conn *conn)
 {
     if (conn->resting || (conn->state != CONN_LINGER && is_full(conn))) {
-        if (conn->reading)
-            uv_read_stop((uv_stream_t *)&conn->tcp);
-        conn->reading = false;
+        stop_reading(conn);
         return;
     }
     if (conn->reading)
@@ -523,9 +530,7 @@ void http_conn_rest(struct http_conn *conn, uint32_t rest_ms)
         http_turn_leave(conn);
         loop_timer_start(&conn->rest, rest_ms);
     }
-    if (conn->reading)
-        uv_read_stop((uv_stream_t *)&conn->tcp);
-    conn->reading = false;
+    stop_reading(conn);
 }
 
 void http_exchange_full(const struct http_exchange *exchange, uint32_t retry_after_ms)

@@ -550,8 +550,9 @@ static void take_frame(struct link *link, const struct frame *frame)
     case FRAME_HELLO:
         link_lose(link, LINK_CLOSED_ERROR, "a second HELLO");
         break;
-    case FRAME_PING:
-        append(link, &pong);
+    case FRAME_PING: /* One answer waits at most: a peer that does not read cannot have more. */
+        if (out_queue_lane_bytes(&link->out, OUT_SYSTEM) == 0)
+            append(link, &pong);
         break;
     case FRAME_PONG:
         break;
