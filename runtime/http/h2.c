@@ -18,7 +18,7 @@
 #define LATE_MS           3000u /* For the rest of a request that was answered by its head. */
 #define ANSWER_FIELDS_MAX 24u
 #define PIECE_BYTES       1024u /* Parsed before the requests of a turn are counted again. */
-#define QUEUE_MAX         4096u /* Frames within nghttp2: those of all streams' answers are fewer. */
+#define QUEUE_MAX         4096u /* Frames within nghttp2: the answers of all streams need fewer. */
 #define LATE_BYTES        64u   /* The same, once all together had their part of the round. */
 #define BOMB_FACTOR       8u    /* Times header_bytes_max: such a block was not made by mistake. */
 #define HEADER_OVERHEAD   32u   /* RFC 9113 section 10.5.1 counts so much for each. */
