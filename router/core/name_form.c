@@ -522,10 +522,12 @@ void name_form_tell(const struct method_info *method, struct arena *arena,
     /* The check of a claim without `replaces` wants no section. */
     bool renames = detail->limit != NULL && strcmp(detail->limit, "0") != 0;
 
-    if (conflict && strcmp(field, "checks") == 0 && renames)
+    bool check = strncmp(field, "checks", sizeof "checks" - 1) == 0; /* Of one player: its first. */
+
+    if (conflict && check && renames)
         tell(arena, detail, "replaces.number", "the number under which this player has that name",
              "the name to be replaced is not bound to this player under that number");
-    else if (conflict && strcmp(field, "checks") == 0)
+    else if (conflict && check)
         tell(arena, detail, "player_id", "a player without a name",
              "the player has a name already; release it first");
     else if (conflict && strcmp(field, "changes") == 0 && method->id == METHOD_CLAIM_NAME)

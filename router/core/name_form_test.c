@@ -275,8 +275,9 @@ static void a_conflict_names_what_stands_in_the_way(void **state)
         uint32_t method;
         const char *field, *limit, *told;
     } cases[] = {
-        { METHOD_CLAIM_NAME, "checks", "0", "player_id" },
-        { METHOD_CLAIM_NAME, "checks", "5", "replaces.number" },
+        { METHOD_CLAIM_NAME, "checks[0]", "0", "player_id" },
+        { METHOD_CLAIM_NAME, "checks[0]", "5", "replaces.number" },
+        { METHOD_CLAIM_NAME, "checks", "5", "replaces.number" }, /* Of an earlier apply version. */
         { METHOD_CLAIM_NAME, "changes", "", "name" },
         { METHOD_RELEASE_NAME, "changes", "", "number" },
         { METHOD_CLAIM_NAME, "if_version", "", "if_version" },

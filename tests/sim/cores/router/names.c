@@ -120,7 +120,7 @@ static err judge(struct world *w, const execute_request *execute)
         PROMISE(w->sim, check->check_case == HOLDFAST__V1__TRANSACTION_CHECK__CHECK_SECTION,
                 "a check of something else");
         if (version_now(w, check->player_id, check->section->name) != check->section->version)
-            return refuse(w, "checks", check->section->version);
+            return refuse(w, "checks[0]", check->section->version);
     }
     for (size_t i = 0; i < execute->n_changes; i++) {
         const Holdfast__V1__TransactionPatch *patch = execute->changes[i]->patch;
