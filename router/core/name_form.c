@@ -521,8 +521,7 @@ void name_form_tell(const struct method_info *method, struct arena *arena,
     const char *field = detail->field != NULL ? detail->field : "";
     /* The check of a claim without `replaces` wants no section. */
     bool renames = detail->limit != NULL && strcmp(detail->limit, "0") != 0;
-
-    bool check = strncmp(field, "checks", sizeof "checks" - 1) == 0; /* Of one player: its first. */
+    bool check = strstr(field, "checks") == field; /* "checks[0]" */
 
     if (conflict && check && renames)
         tell(arena, detail, "replaces.number", "the number under which this player has that name",
