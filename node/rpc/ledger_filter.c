@@ -23,14 +23,14 @@ static err kinds_read(struct read_context *context, const Holdfast__V1__ListEntr
                              (int64_t)request->n_kinds);
     for (size_t i = 0; i < request->n_kinds; i++) {
         int kind = (int)request->kinds[i];
-        if (kind <= 0 || kind >= 32 ||
-            protobuf_c_enum_descriptor_get_value(&holdfast__v1__ledger_kind__descriptor, kind) ==
-                NULL)
+        if (kind <= 0 || protobuf_c_enum_descriptor_get_value(
+                             &holdfast__v1__ledger_kind__descriptor, kind) == NULL)
             return refuse_number(context->arena, context->refusal,
                                  arena_printf(context->arena, "kinds[%zu]", i),
                                  "a kind of ledger entry", kind);
-        filter->kinds |= 1u << kind;
     }
+    filter->kinds = request->kinds;
+    filter->kind_count = request->n_kinds;
     return ERR_OK;
 }
 
@@ -233,7 +233,7 @@ err ledger_filter_narrow(struct read_context *context, struct ledger_filter *fil
 
 bool ledger_filter_is_open(const struct ledger_filter *filter)
 {
-    return filter->kinds == 0 && filter->currency.size == 0 && filter->op_id.size == 0 &&
+    return filter->kind_count == 0 && filter->currency.size == 0 && filter->op_id.size == 0 &&
            filter->item_uid == NULL;
 }
 
@@ -255,6 +255,15 @@ static bool moves_item(const Holdfast__V1__LedgerEntry *entry, const char *uid)
     return false;
 }
 
+static bool is_of_kind(const struct ledger_filter *filter, Holdfast__V1__LedgerKind kind)
+{
+    for (size_t i = 0; i < filter->kind_count; i++) {
+        if (filter->kinds[i] == kind)
+            return true;
+    }
+    return filter->kind_count == 0;
+}
+
 bool ledger_filter_matches(const struct ledger_filter *filter, struct slice row,
                            struct arena *arena, Holdfast__V1__LedgerEntry **ret_entry)
 {
@@ -264,7 +273,7 @@ bool ledger_filter_matches(const struct ledger_filter *filter, struct slice row,
     *ret_entry = NULL;
     if (ledger_row_peek(row, &kind, &at_ms) != ERR_OK)
         return true;
-    if (filter->kinds != 0 && ((unsigned)kind >= 32 || (filter->kinds & 1u << (unsigned)kind) == 0))
+    if (!is_of_kind(filter, kind))
         return false;
     if (ledger_row_decode(row, arena, ret_entry) != ERR_OK)
         return true;

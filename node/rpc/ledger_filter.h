@@ -11,7 +11,8 @@
 #include "node/core/rows/rows.h"
 
 struct ledger_filter {
-    uint32_t kinds; /* One bit for each; 0: all. */
+    const Holdfast__V1__LedgerKind *kinds; /* The request's. */
+    size_t kind_count;                     /* 0: all kinds. */
     struct slice currency, op_id;
     const char *item_uid; /* NULL: any. */
     uint64_t from_ms, to_ms;

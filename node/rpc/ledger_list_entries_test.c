@@ -355,6 +355,27 @@ static void refuse_filter(struct fixture *f, Holdfast__V1__ListEntriesRequest re
     assert_string_equal(f->error->field, field);
 }
 
+static void every_kind_can_be_asked_for(void **state)
+{
+    const ProtobufCEnumDescriptor *descriptor = &holdfast__v1__ledger_kind__descriptor;
+    struct fixture *f = *state;
+    uint64_t seqs[16];
+    uint32_t pages, found = 0;
+    char uid[33];
+
+    write_six(f, uid);
+    for (unsigned i = 0; i < descriptor->n_values; i++) {
+        Holdfast__V1__LedgerKind kind = (Holdfast__V1__LedgerKind)descriptor->values[i].value;
+        Holdfast__V1__ListEntriesRequest request = all();
+
+        request.kinds = &kind;
+        request.n_kinds = 1;
+        if (kind != HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_UNSPECIFIED)
+            found += collect(f, request, seqs, &pages);
+    }
+    assert_int_equal(found, 6);
+}
+
 static void filters_that_mean_nothing_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -396,6 +417,7 @@ int main(void)
         FIXTURE_TEST(a_range_of_time_holds_its_first_moment_and_not_its_last),
         FIXTURE_TEST(a_range_of_time_does_not_end_at_an_entry_that_was_lost),
         FIXTURE_TEST(a_page_looks_at_few_entries_of_a_long_ledger),
+        FIXTURE_TEST(every_kind_can_be_asked_for),
         FIXTURE_TEST(filters_that_mean_nothing_are_refused),
         FIXTURE_TEST(anyone_can_verify_the_chain_from_the_answers_alone),
     };

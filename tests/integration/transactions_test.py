@@ -79,6 +79,9 @@ class Transactions(Trades):
         self.assertEqual((self.client.balance(one), self.client.balance(two)), (70, 130))
         kinds = [e["kind"] for e in self.client.entries(two)]
         self.assertEqual(kinds[-2:], ["txn_take", "txn_give"])
+        for kind in kinds[-2:]:
+            told = self.client.call("LedgerService/ListEntries", {"playerId": two, "kinds": [kind]})
+            self.assertEqual({e["kind"] for e in told["entries"]}, {kind})
 
     def test_eight_players_or_none(self):
         players = [f"p{i}-{uuid7()}" for i in range(8)]
