@@ -339,7 +339,7 @@ static void settings_wrong(struct rsim *sim, struct settings_table *table)
         wanted = ERR_OK;
     }
     err e = take(sim, table, &given, &changed);
-    PROMISE(sim, e == wanted && changed == NULL, "a version that is none of settings: %d", (int)e);
+    PROMISE(sim, e == wanted && changed == NULL, "a version that no setting has: %d", (int)e);
     PROMISE(sim,
             settings_table_take(table, SLICE_LITERAL("\x0a\xff"), &changed) == ERR_CORRUPT &&
                 changed == NULL,
