@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "idl/error_code.h"
+#include "idl/method_errors.h"
 #include "idl/error_rule.h"
 #include "runtime/base/check.h"
 #include "runtime/base/base64.h"
@@ -13,12 +14,11 @@
 #include "runtime/rpc/rpc_error.h"
 #include "runtime/rpc/rpc_header.h"
 #include "runtime/rpc/rpc_status.h"
+#include "runtime/rpc/rpc_work.h"
 #include "runtime/rest/rest_tag.h"
 
-#define FIELDS_MAX     15u
-#define PACK_BYTES_MIN 1024u    /* A shorter message is not worth the work.            */
-#define KEPT_BYTES_MAX 1048576u /* A larger buffer is given back once it is empty.    */
-#define ENCODINGS      "gzip, identity"
+#define FIELDS_MAX 15u
+#define ENCODINGS  "gzip, identity"
 
 struct fields {
     struct http_field list[FIELDS_MAX];
@@ -92,11 +92,6 @@ static void add_cache_control(struct fields *fields, const struct rpc_call *call
     add_text(fields, "cache-control", fields->keep);
 }
 
-static bool has_envelopes(const struct rpc_call *call)
-{
-    return call->request.protocol != RPC_CONNECT;
-}
-
 /* The call's memory goes before the answer does, since the exchange may be freed by it: no header
  * may point into that memory. */
 static void end(struct rpc_call *call, const struct http_answer *answer)
@@ -109,83 +104,9 @@ static void end(struct rpc_call *call, const struct http_answer *answer)
 
 /* ---- payloads in the scratch buffer ---- */
 
-static struct buf *payload_start(struct rpc_call *call)
-{
-    struct buf *scratch = &call->server->scratch;
-
-    buf_clear(scratch);
-    if (has_envelopes(call)) {
-        memset(buf_reserve(scratch, RPC_ENVELOPE_BYTES), 0, RPC_ENVELOPE_BYTES);
-        scratch->size += RPC_ENVELOPE_BYTES;
-    }
-    return scratch;
-}
-
-/* Fills in the envelope that begins at `from`. */
-static void envelope_finish(struct buf *scratch, size_t from, uint8_t flags)
-{
-    size_t size = scratch->size - from - RPC_ENVELOPE_BYTES;
-    uint8_t *at = scratch->data + from;
-
-    at[0] = flags;
-    at[1] = (uint8_t)(size >> 24);
-    at[2] = (uint8_t)(size >> 16);
-    at[3] = (uint8_t)(size >> 8);
-    at[4] = (uint8_t)size;
-}
-
-static size_t envelope_start(struct buf *scratch)
-{
-    size_t from = scratch->size;
-
-    memset(buf_reserve(scratch, RPC_ENVELOPE_BYTES), 0, RPC_ENVELOPE_BYTES);
-    scratch->size += RPC_ENVELOPE_BYTES;
-    return from;
-}
-
-static void payload_put(struct rpc_call *call, const ProtobufCMessage *message, struct buf *scratch)
-{
-    if (call->request.form == RPC_FORM_PROTO)
-        proto_encode(message, scratch);
-    else
-        json_encode(&call->server->codec, rpc_call_json_form(call), message, scratch);
-}
-
-/* Packs the message in `scratch` if that makes it smaller. */
-static bool payload_pack(struct rpc_call *call, struct buf *scratch)
-{
-    struct rpc_server *server = call->server;
-    size_t from = has_envelopes(call) ? RPC_ENVELOPE_BYTES : 0;
-    struct slice plain = { scratch->data + from, scratch->size - from };
-
-    buf_clear(&server->packed);
-    if (!gzip_encode(&server->gzip, plain, &server->packed))
-        return false;
-    memcpy(scratch->data + from, server->packed.data, server->packed.size);
-    scratch->size = from + server->packed.size;
-    if (server->packed.capacity > KEPT_BYTES_MAX)
-        buf_deinit(&server->packed);
-    return true;
-}
-
-/* Whether the message in `scratch` was packed, which its envelope says, too. */
-static bool payload_finish(struct rpc_call *call, struct buf *scratch, bool may_pack)
-{
-    bool packed = may_pack && payload_pack(call, scratch);
-
-    if (has_envelopes(call))
-        envelope_finish(scratch, 0, packed ? RPC_FLAG_PACKED : 0);
-    return packed;
-}
-
-static bool is_worth_packing(const struct rpc_call *call, const struct buf *scratch)
-{
-    return scratch->size > PACK_BYTES_MIN + (has_envelopes(call) ? RPC_ENVELOPE_BYTES : 0);
-}
-
 static void put_web_trailers(struct buf *scratch, const Holdfast__V1__ErrorDetail *detail)
 {
-    size_t from = envelope_start(scratch);
+    size_t from = rpc_envelope_start(scratch);
 
     if (detail == NULL) {
         buf_printf(scratch, "grpc-status: 0\r\n");
@@ -202,13 +123,13 @@ static void put_web_trailers(struct buf *scratch, const Holdfast__V1__ErrorDetai
                    words.action);
         buf_deinit(&status);
     }
-    envelope_finish(scratch, from, RPC_FLAG_WEB_TRAILERS);
+    rpc_envelope_finish(scratch, from, RPC_FLAG_WEB_TRAILERS);
 }
 
 static void put_connect_end(struct rpc_call *call, struct buf *scratch,
                             const Holdfast__V1__ErrorDetail *detail)
 {
-    size_t from = envelope_start(scratch);
+    size_t from = rpc_envelope_start(scratch);
 
     if (detail == NULL) {
         buf_printf(scratch, "{}");
@@ -217,7 +138,7 @@ static void put_connect_end(struct rpc_call *call, struct buf *scratch,
         rpc_error_json(call, rpc_status_get(detail->code)->connect, detail, scratch);
         buf_printf(scratch, "}");
     }
-    envelope_finish(scratch, from, RPC_FLAG_CONNECT_END);
+    rpc_envelope_finish(scratch, from, RPC_FLAG_CONNECT_END);
 }
 
 /* ---- success ---- */
@@ -274,8 +195,8 @@ static void send_not_modified(struct rpc_call *call, const ProtobufCMessage *mes
     end(call, &answer);
 }
 
-/* The message is in the scratch buffer; NULL: it is there in bytes alone. */
-static void send_unary(struct rpc_call *call, const ProtobufCMessage *message)
+/* The message is in the scratch buffer, finished; NULL: it is there in bytes alone. */
+static void send_unary(struct rpc_call *call, const ProtobufCMessage *message, bool packed)
 {
     static const struct http_field ok = { .name = { (const uint8_t *)"grpc-status", 11 },
                                           .value = { (const uint8_t *)"0", 1 } };
@@ -285,7 +206,7 @@ static void send_unary(struct rpc_call *call, const ProtobufCMessage *message)
 
     add_head(&fields, call, message);
     add_etag(&fields, call, message);
-    if (payload_finish(call, scratch, is_worth_packing(call, scratch) && rpc_call_may_pack(call)))
+    if (packed)
         add_packed(&fields, call);
     if (call->request.protocol == RPC_GRPC) {
         answer.trailers = &ok;
@@ -301,22 +222,90 @@ static void send_unary(struct rpc_call *call, const ProtobufCMessage *message)
     end(call, &answer);
 }
 
+static void answer_undecoded(struct rpc_call *call)
+{
+    bool carried_out = error_is_given(call->request.method->id, CODE(OUTCOME_UNKNOWN), false);
+    Holdfast__V1__ErrorDetail detail = HOLDFAST__V1__ERROR_DETAIL__INIT;
+
+    detail.code = carried_out ? CODE(OUTCOME_UNKNOWN) : CODE(INTERNAL);
+    detail.message = carried_out ? "a node's answer could not be decoded; the call was probably "
+                                   "carried out"
+                                 : "a node's answer could not be decoded";
+    rpc_answer_error(call, &detail, 0);
+}
+
+/* What rpc_work made. */
+static void answer_worked(struct rpc_call *call, const struct rpc_worked *worked)
+{
+    struct buf *scratch = &call->server->scratch;
+    struct buf before = *scratch;
+
+    if (worked->e != ERR_OK) {
+        answer_undecoded(call);
+    } else if (worked->message != NULL && is_known(call, worked->message)) {
+        send_not_modified(call, worked->message);
+    } else {
+        *scratch = *worked->body;
+        *worked->body = before;
+        send_unary(call, worked->message, worked->packed);
+        before = *scratch;
+        *scratch = *worked->body;
+        *worked->body = before;
+    }
+}
+
 void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message)
 {
+    struct rpc_server *server = call->server;
+    struct rpc_payload payload = rpc_payload_of(call, rpc_call_may_pack(call));
+    struct buf encoded = { 0 };
+
     if (is_known(call, message)) {
         send_not_modified(call, message);
         return;
     }
-    payload_put(call, message, payload_start(call));
-    send_unary(call, message);
+    rpc_payload_start(&payload, &server->scratch);
+    rpc_payload_put(&payload, &server->tools, message, &server->scratch);
+    if (!payload.may_pack || server->scratch.size <= RPC_WORK_BYTES_MIN) {
+        send_unary(call, message, rpc_payload_finish(&payload, &server->tools, &server->scratch));
+        return;
+    }
+    proto_encode(message, &encoded);
+    rpc_work_start(call, buf_slice(&encoded), true, answer_worked);
+    buf_deinit(&encoded);
+}
+
+static void answer_bytes(struct rpc_call *call, struct slice bytes, bool may_pack)
+{
+    struct rpc_server *server = call->server;
+    struct rpc_payload payload = rpc_payload_of(call, may_pack);
+
+    rpc_payload_start(&payload, &server->scratch);
+    buf_append(&server->scratch, bytes.data, bytes.size);
+    send_unary(call, NULL, rpc_payload_finish(&payload, &server->tools, &server->scratch));
 }
 
 void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
 {
-    struct buf *scratch = payload_start(call);
+    answer_bytes(call, bytes, rpc_call_may_pack(call));
+}
 
-    buf_append(scratch, bytes.data, bytes.size);
-    send_unary(call, NULL);
+void rpc_answer_encoded(struct rpc_call *call, struct slice response)
+{
+    struct codec_scope scope = { .arena = &call->arena,
+                                 .size_bytes_max = RPC_REPLY_MEMORY_MAX,
+                                 .memory_bytes_max = RPC_REPLY_MEMORY_MAX };
+    ProtobufCMessage *message;
+    bool is_proto = call->request.form == RPC_FORM_PROTO, may_pack = rpc_call_may_pack(call);
+
+    if (response.size > RPC_WORK_BYTES_MIN && (may_pack || !is_proto))
+        rpc_work_start(call, response, may_pack, answer_worked);
+    else if (is_proto)
+        answer_bytes(call, response, may_pack);
+    else if (proto_decode(call->request.method->response, response, &scope, &message) == ERR_OK)
+        rpc_answer_message(call, message);
+    else
+        answer_undecoded(call);
 }
 
 /* ---- errors ---- */
@@ -532,12 +521,16 @@ static void stream_begin(struct rpc_call *call)
 
 bool rpc_answer_stream_send(struct rpc_call *call, const ProtobufCMessage *message)
 {
-    struct buf *scratch = payload_start(call);
+    struct rpc_server *server = call->server;
+    struct buf *scratch = &server->scratch;
 
     if (!call->begun)
         stream_begin(call);
-    payload_put(call, message, scratch);
-    (void)payload_finish(call, scratch, call->packs && is_worth_packing(call, scratch));
+    struct rpc_payload payload = rpc_payload_of(call, call->packs);
+    rpc_payload_start(&payload, scratch);
+    rpc_payload_put(&payload, &server->tools, message, scratch);
+    payload.may_pack &= scratch->size <= RPC_STREAM_PACK_BYTES_MAX;
+    (void)rpc_payload_finish(&payload, &server->tools, scratch);
     return http_answer_send(call->exchange, buf_slice(scratch));
 }
 

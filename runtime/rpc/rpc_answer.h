@@ -1,13 +1,19 @@
 /*
  * rpc_answer: writes the answer to a call, in its protocol. Each function ends the call, but for a
- * stream's send. Private to runtime/rpc.
+ * stream's send; a large answer is made beside the loop first (rpc_work.h). Private to runtime/rpc.
  */
 #ifndef RUNTIME_RPC_RPC_ANSWER_H
 #define RUNTIME_RPC_RPC_ANSWER_H
 
 #include "runtime/rpc/rpc_call.h"
 
+/* A message of a stream that is longer is sent as it is: packing would hold up the loop. */
+#define RPC_STREAM_PACK_BYTES_MAX 262144u
+
 void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message);
+/* `response`: protobuf of the method's response, in which form the request may ask for it. What
+ * cannot be decoded is told as an error, of a call that may have written as OUTCOME_UNKNOWN. */
+void rpc_answer_encoded(struct rpc_call *call, struct slice response);
 /* `bytes` are protobuf, or JSON, as the request asks. */
 void rpc_answer_bytes(struct rpc_call *call, struct slice bytes);
 /* `http_status` 0: the code's own. */

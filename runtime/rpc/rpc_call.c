@@ -7,6 +7,19 @@
 
 #define FREE_CALLS_MAX 1024u
 
+void rpc_tools_init(struct rpc_tools *tools)
+{
+    *tools = (struct rpc_tools){ 0 };
+    json_codec_init(&tools->codec);
+}
+
+void rpc_tools_deinit(struct rpc_tools *tools)
+{
+    json_codec_deinit(&tools->codec);
+    gzip_deinit(&tools->gzip);
+    buf_deinit(&tools->packed);
+}
+
 struct rpc_call *rpc_call_new(struct rpc_server *server, struct http_exchange *exchange)
 {
     struct rpc_call *call = server->free_calls;

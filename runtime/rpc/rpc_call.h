@@ -1,8 +1,9 @@
 /*
  * rpc_call: the inside of rpc_server, shared by the files that read calls and answer them. Lowest
- * first, and nothing uses what stands behind it: rpc_call, rpc_error (bodies of errors), rpc_answer
- * (writes answers), rpc_refusal (answers that refuse), rpc_message and rpc_rest (read requests),
- * rpc_head, rpc_server. Private to runtime/rpc.
+ * first, and nothing uses what stands behind it: rpc_call, rpc_error (bodies of errors),
+ * rpc_payload (messages as callers read them), rpc_work (large ones), rpc_answer (writes answers),
+ * rpc_refusal (answers that refuse), rpc_message and rpc_rest (read requests), rpc_head,
+ * rpc_server. Private to runtime/rpc.
  */
 #ifndef RUNTIME_RPC_RPC_CALL_H
 #define RUNTIME_RPC_RPC_CALL_H
@@ -15,6 +16,8 @@
 
 #define RPC_METHOD_SLOTS      512u
 #define RPC_THROTTLE_RETRY_MS 1000u
+#define RPC_WORK_THREADS      2u
+#define RPC_REPLY_MEMORY_MAX  (256u << 20) /* A node's answer is trusted more than a request. */
 
 /* An envelope: u8 flags, u32 big-endian size of what follows it. */
 #define RPC_ENVELOPE_BYTES    5u
@@ -36,6 +39,7 @@ struct rpc_call {
     bool packed;           /* The request's message may be compressed.             */
     bool packed_whole;     /* gRPC-Web: its body is, as a whole.                   */
     bool packs;            /* The stream's messages may be compressed.             */
+    bool working;          /* It was answered, and its answer is made: rpc_work.h. */
     bool unknown_encoding; /* Refused for it: the answer says which ones there are. */
 
     /* REST (rpc_rest.h). */
@@ -46,17 +50,35 @@ struct rpc_call {
     const char *allow;              /* 405: the verbs of the path.                  */
 };
 
+/* What making payloads needs and keeps for the next; of one thread at a time. */
+struct rpc_tools {
+    struct json_codec codec;
+    struct gzip gzip;
+    struct buf packed; /* Scratch. */
+};
+
+/* rpc_work.h. A zeroed one is valid. */
+struct rpc_workshop {
+    struct rpc_work *first, *last; /* Those that wait, in order. */
+    uint32_t busy;                 /* Calls that are worked on. */
+    /* From `busy` on those that no thread has; NULL: not made yet. */
+    struct rpc_tools *tools[RPC_WORK_THREADS];
+    void (*idle)(void *user); /* NULL: no one waits for it. */
+    void *idle_user;
+};
+
 struct rpc_server {
     struct http_server http;
     struct rpc_handlers handlers;
     const char *cors_origins;
     const char *hosts;
-    struct json_codec codec;
-    struct buf scratch; /* Of the answer being written. */
-    struct buf details; /* Of the error being written. */
-    struct gzip gzip;
+    struct rpc_tools tools;
+    struct rpc_workshop workshop;
+    struct buf scratch;  /* Of the answer being written. */
+    struct buf details;  /* Of the error being written. */
     struct buf unpacked; /* Of the message being read. */
-    struct buf packed;   /* Of the answer being written. */
+    void (*on_stopped)(void *user);
+    void *stopped_user;
     struct rpc_call *free_calls;
     size_t free_count;
     const struct method_info *methods[RPC_METHOD_SLOTS]; /* Public ones, by hash of the name. */
@@ -73,6 +95,8 @@ static inline enum json_form rpc_call_json_form(const struct rpc_call *call)
 
 /* Whether the caller takes gzip: it says so, or says nothing and sends gzip itself. */
 bool rpc_call_may_pack(const struct rpc_call *call);
+void rpc_tools_init(struct rpc_tools *tools);
+void rpc_tools_deinit(struct rpc_tools *tools);
 struct rpc_call *rpc_call_new(struct rpc_server *server, struct http_exchange *exchange);
 /* Resets the call and gives it back. */
 void rpc_call_release(struct rpc_call *call);

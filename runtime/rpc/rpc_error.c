@@ -22,7 +22,7 @@ static void put_json_message(struct rpc_server *server, const char *text, struct
     size_t from = out->size;
 
     only.message = text_lend(text);
-    json_encode(&server->codec, JSON_CANONICAL, &only.base, out);
+    json_encode(&server->tools.codec, JSON_CANONICAL, &only.base, out);
     /* {"message":"..."} -> "message":"..." */
     CHECK(out->data[from] == '{' && out->data[out->size - 1] == '}');
     memmove(out->data + from, out->data + from + 1, out->size - from - 2);
@@ -40,7 +40,7 @@ static void put_details(struct rpc_server *server, const Holdfast__V1__ErrorDeta
     proto_encode(&detail->base, bytes);
     base64_encode(buf_slice(bytes), false, out);
     buf_put_text(out, "\",\"debug\":");
-    json_encode(&server->codec, JSON_CANONICAL, &detail->base, out);
+    json_encode(&server->tools.codec, JSON_CANONICAL, &detail->base, out);
     buf_put_text(out, "}]");
 }
 
@@ -98,7 +98,7 @@ void rpc_error_json(struct rpc_call *call, const char *code,
     }
     if (call->request.form == RPC_FORM_PLAIN_JSON) {
         buf_put_text(out, ",\"error\":");
-        json_encode(&server->codec, JSON_PLAIN, &detail->base, out);
+        json_encode(&server->tools.codec, JSON_PLAIN, &detail->base, out);
     } else {
         put_details(server, detail, out);
     }

@@ -86,7 +86,7 @@ static bool unpack(struct rpc_call *call, struct slice packed, size_t limit,
     err e;
 
     buf_clear(&server->unpacked);
-    e = gzip_decode(&server->gzip, packed, limit, &server->unpacked, &why);
+    e = gzip_decode(&server->tools.gzip, packed, limit, &server->unpacked, &why);
     enum http_refused over = HTTP_REFUSED_BODIES_FULL;
     bool fits =
         e == ERR_OK && http_body_replace(call->exchange, buf_slice(&server->unpacked), &over);
@@ -253,7 +253,8 @@ bool rpc_message_decode(struct rpc_call *call)
     scope.memory_bytes_max = 0;
     scope.form = rpc_call_json_form(call);
     if (request->form != RPC_FORM_PROTO)
-        e = json_decode(&server->codec, request->method->request, bytes, &scope, &request->message);
+        e = json_decode(&server->tools.codec, request->method->request, bytes, &scope,
+                        &request->message);
     else
         e = proto_decode(request->method->request, bytes, &scope, &request->message);
     if (e != ERR_OK) {

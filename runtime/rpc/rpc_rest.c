@@ -162,7 +162,7 @@ static ProtobufCMessage *decode_head(struct rpc_call *call, struct rest_named *r
         refuse_field(call, flaw);
         return NULL;
     }
-    err e = json_decode(&call->server->codec, call->request.method->request, buf_slice(json),
+    err e = json_decode(&call->server->tools.codec, call->request.method->request, buf_slice(json),
                         &scope, &message);
     if (e == ERR_OK)
         return message;

@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "idl/error_code.h"
-#include "idl/method_errors.h"
 #include "runtime/base/check.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/nearest.h"
-#include "runtime/codec/proto_codec.h"
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_server.h"
@@ -19,10 +17,10 @@
 #include "runtime/rpc/rpc_message.h"
 #include "runtime/rpc/rpc_refusal.h"
 #include "runtime/rpc/rpc_rest.h"
+#include "runtime/rpc/rpc_work.h"
 
-#define HEALTH_BYTES_MAX 4096u        /* Unpacked: anybody may ask. */
-#define ARENA_BYTES      8192u        /* Of a call that keeps something while its body comes. */
-#define REPLY_MEMORY_MAX (256u << 20) /* A node's answer is trusted more than a request. */
+#define HEALTH_BYTES_MAX 4096u /* Unpacked: anybody may ask. */
+#define ARENA_BYTES      8192u /* Of a call that keeps something while its body comes. */
 #define HEALTH_CHECK     "grpc.health.v1.Health/Check"
 
 static void fail(struct rpc_call *call, Holdfast__V1__ErrorCode code, const char *message,
@@ -357,7 +355,7 @@ static void on_http_cancel(void *user, struct http_exchange *exchange)
 
     CHECK(call != NULL && call->admitted);
     call->request.cancelled = true;
-    if (server->handlers.on_cancel != NULL)
+    if (server->handlers.on_cancel != NULL && !call->working)
         server->handlers.on_cancel(server->handlers.user, &call->request);
 }
 
@@ -405,7 +403,7 @@ err rpc_server_new(const struct rpc_server_config *config, struct rpc_server **r
         free(server);
         return e;
     }
-    json_codec_init(&server->codec);
+    rpc_tools_init(&server->tools);
     methods_index(server);
     *ret_server = server;
     return ERR_OK;
@@ -441,9 +439,19 @@ void rpc_server_drain(struct rpc_server *server)
     http_server_drain(&server->http);
 }
 
+/* The calls whose answers are made are gone, too. */
+static void on_http_stopped(void *user)
+{
+    struct rpc_server *server = user;
+
+    rpc_work_when_idle(server, server->on_stopped, server->stopped_user);
+}
+
 void rpc_server_stop(struct rpc_server *server, void (*on_stopped)(void *user), void *user)
 {
-    http_server_stop(&server->http, on_stopped, user);
+    server->on_stopped = on_stopped;
+    server->stopped_user = user;
+    http_server_stop(&server->http, on_http_stopped, server);
 }
 
 void rpc_server_free(struct rpc_server *server)
@@ -457,12 +465,11 @@ void rpc_server_free(struct rpc_server *server)
         arena_deinit(&call->arena);
         free(call);
     }
-    json_codec_deinit(&server->codec);
+    rpc_work_deinit(server);
+    rpc_tools_deinit(&server->tools);
     buf_deinit(&server->scratch);
     buf_deinit(&server->details);
     buf_deinit(&server->unpacked);
-    buf_deinit(&server->packed);
-    gzip_deinit(&server->gzip);
     free(server);
 }
 
@@ -470,7 +477,7 @@ static struct rpc_call *call_of(struct rpc_request *request)
 {
     struct rpc_call *call = CONTAINER_OF(request, struct rpc_call, request);
 
-    CHECK(call->admitted);
+    CHECK(call->admitted && !call->working);
     return call;
 }
 
@@ -482,24 +489,7 @@ void rpc_reply(struct rpc_request *request, const ProtobufCMessage *response)
 
 void rpc_reply_encoded(struct rpc_request *request, struct slice response)
 {
-    struct rpc_call *call = call_of(request);
-    struct codec_scope scope;
-    ProtobufCMessage *message;
-
-    if (request->form == RPC_FORM_PROTO) {
-        rpc_answer_bytes(call, response);
-        return;
-    }
-    scope.arena = &call->arena;
-    scope.size_bytes_max = REPLY_MEMORY_MAX;
-    scope.memory_bytes_max = REPLY_MEMORY_MAX;
-    if (proto_decode(request->method->response, response, &scope, &message) == ERR_OK)
-        rpc_answer_message(call, message);
-    else if (error_is_given(request->method->id, CODE(OUTCOME_UNKNOWN), false))
-        fail(call, CODE(OUTCOME_UNKNOWN),
-             "a node's answer could not be decoded; the call was probably carried out", 0);
-    else
-        fail(call, CODE(INTERNAL), "a node's answer could not be decoded", 0);
+    rpc_answer_encoded(call_of(request), response);
 }
 
 void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail)

@@ -1,0 +1,175 @@
+#include "runtime/rpc/rpc_work.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/check.h"
+#include "runtime/codec/proto_codec.h"
+#include "runtime/loop/work.h"
+
+struct rpc_work {
+    struct rpc_call *call;
+    void (*done)(struct rpc_call *call, const struct rpc_worked *worked);
+    struct rpc_work *next;   /* Of those that wait. */
+    struct rpc_tools *tools; /* While it is worked on. */
+    struct rpc_payload payload;
+    const ProtobufCMessageDescriptor *type;
+    struct buf response;
+    uint64_t counted; /* Of the budget. */
+    struct arena arena;
+    struct rpc_worked worked;
+    struct buf body;
+};
+
+static void decode(struct rpc_work *work)
+{
+    struct codec_scope scope = { .arena = &work->arena,
+                                 .size_bytes_max = RPC_REPLY_MEMORY_MAX,
+                                 .memory_bytes_max = RPC_REPLY_MEMORY_MAX };
+    ProtobufCMessage *message = NULL;
+
+    work->worked.e = proto_decode(work->type, buf_slice(&work->response), &scope, &message);
+    work->worked.message = message;
+}
+
+/* In a thread: of the call it knows no more than what is in `work`. */
+static void run(void *user)
+{
+    struct rpc_work *work = user;
+
+    rpc_payload_start(&work->payload, &work->body);
+    if (work->payload.form == RPC_FORM_PROTO) {
+        buf_append(&work->body, work->response.data, work->response.size);
+    } else {
+        decode(work);
+        if (work->worked.e != ERR_OK)
+            return;
+        rpc_payload_put(&work->payload, work->tools, work->worked.message, &work->body);
+    }
+    work->worked.packed = rpc_payload_finish(&work->payload, work->tools, &work->body);
+}
+
+static void begin(struct rpc_server *server);
+
+static void finish(struct rpc_work *work)
+{
+    struct rpc_server *server = work->call->server;
+    struct budget *answers = server->http.config.answers;
+
+    work->worked.body = &work->body;
+    work->done(work->call, &work->worked);
+    if (answers != NULL)
+        budget_give(answers, work->counted);
+    buf_deinit(&work->response);
+    buf_deinit(&work->body);
+    arena_deinit(&work->arena);
+    free(work);
+}
+
+static void on_done(void *user)
+{
+    struct rpc_work *work = user;
+    struct rpc_server *server = work->call->server;
+    struct rpc_workshop *shop = &server->workshop;
+    struct rpc_tools *tools = work->tools;
+
+    CHECK(shop->busy > 0);
+    shop->tools[--shop->busy] = tools;
+    finish(work);
+    begin(server);
+    if (shop->busy == 0 && shop->idle != NULL) {
+        void (*idle)(void *) = shop->idle;
+        shop->idle = NULL;
+        idle(shop->idle_user);
+    }
+}
+
+/* The caller reads nothing any more. */
+static void skip(struct rpc_work *work)
+{
+    work->worked.e = ERR_OK;
+    rpc_payload_start(&work->payload, &work->body);
+    finish(work);
+}
+
+static struct rpc_tools *tools_take(struct rpc_workshop *shop)
+{
+    struct rpc_tools *tools = shop->tools[shop->busy];
+
+    shop->tools[shop->busy++] = NULL;
+    if (tools != NULL)
+        return tools;
+    tools = mem_zalloc(sizeof *tools);
+    rpc_tools_init(tools);
+    return tools;
+}
+
+static void begin(struct rpc_server *server)
+{
+    struct rpc_workshop *shop = &server->workshop;
+
+    while (shop->first != NULL && shop->busy < RPC_WORK_THREADS) {
+        struct rpc_work *work = shop->first;
+        shop->first = work->next;
+        if (shop->first == NULL)
+            shop->last = NULL;
+        if (work->call->request.cancelled) {
+            skip(work);
+            continue;
+        }
+        work->tools = tools_take(shop);
+        work_start(server->http.config.loop,
+                   &(struct work){ .run = run, .done = on_done, .user = work });
+    }
+}
+
+void rpc_work_start(struct rpc_call *call, struct slice response, bool may_pack,
+                    void (*done)(struct rpc_call *call, const struct rpc_worked *worked))
+{
+    struct rpc_server *server = call->server;
+    struct rpc_workshop *shop = &server->workshop;
+    struct rpc_work *work = mem_zalloc(sizeof *work);
+
+    CHECK(call->admitted && !call->request.streams && !call->working);
+    call->working = true;
+    work->call = call;
+    work->done = done;
+    work->payload = rpc_payload_of(call, may_pack);
+    work->type = call->request.method->response;
+    buf_append(&work->response, response.data, response.size);
+    if (server->http.config.answers != NULL) {
+        work->counted = response.size;
+        budget_take(server->http.config.answers, work->counted);
+    }
+    if (shop->last != NULL)
+        shop->last->next = work;
+    else
+        shop->first = work;
+    shop->last = work;
+    begin(server);
+}
+
+void rpc_work_when_idle(struct rpc_server *server, void (*idle)(void *user), void *user)
+{
+    struct rpc_workshop *shop = &server->workshop;
+
+    CHECK(shop->idle == NULL);
+    if (shop->busy == 0) {
+        idle(user);
+        return;
+    }
+    shop->idle = idle;
+    shop->idle_user = user;
+}
+
+void rpc_work_deinit(struct rpc_server *server)
+{
+    struct rpc_workshop *shop = &server->workshop;
+
+    CHECK(shop->busy == 0 && shop->first == NULL);
+    for (uint32_t i = 0; i < RPC_WORK_THREADS; i++) {
+        if (shop->tools[i] == NULL)
+            continue;
+        rpc_tools_deinit(shop->tools[i]);
+        free(shop->tools[i]);
+    }
+}
