@@ -175,6 +175,7 @@ static void write_rest(struct http_conn *conn, struct buf *wire, size_t sent)
     conn->sending_left = conn->sending.size - sent + conn->clear_left;
     bytes = uv_buf_init((char *)conn->sending.data + sent, (unsigned)(conn->sending.size - sent));
     conn->writing = true;
+    conn->taken_ms = http_now_ms(conn->server);
     if (uv_write(&conn->write, (uv_stream_t *)&conn->tcp, &bytes, 1, on_written) != 0) {
         conn->writing = false;
         http_conn_close(conn);
@@ -663,7 +664,8 @@ static bool is_late(uint64_t since_ms, uint32_t timeout_ms, uint64_t now_ms)
     return now_ms >= since_ms + timeout_ms;
 }
 
-/* A client that does not read: true when it was closed for it. */
+/* A client that does not read: true when it was closed for it. What the server adds meanwhile, and
+ * what the client sends, does not put that off. */
 static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
 {
     size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp) + conn->clear_left;
@@ -671,9 +673,9 @@ static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
     if (left < conn->sending_left) {
         http_waiting_drained(conn, conn->sending_left - left);
         conn->sending_left = left;
-        conn->since_ms = now_ms;
+        conn->taken_ms = now_ms;
     }
-    if (!is_late(conn->since_ms, conn->server->config.limits.write_timeout_ms, now_ms))
+    if (!is_late(conn->taken_ms, conn->server->config.limits.write_timeout_ms, now_ms))
         return false;
     conn->server->stats.timeouts++;
     http_conn_close(conn);

@@ -441,6 +441,11 @@ void rpc_server_drain(struct rpc_server *server)
     http_server_drain(&server->http);
 }
 
+bool rpc_server_is_drained(const struct rpc_server *server)
+{
+    return http_server_is_drained(&server->http);
+}
+
 void rpc_server_stop(struct rpc_server *server, void (*on_stopped)(void *user), void *user)
 {
     http_server_stop(&server->http, on_stopped, user);
