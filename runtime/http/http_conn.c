@@ -259,9 +259,9 @@ void http_conn_flush(struct http_conn *conn)
     if (close_slow_reader(conn))
         return;
     if (conn->writing) {
-        if (conn->proved)
+        if (conn->known)
             http_conn_resume(conn);
-        else /* It is not read before it has read. */
+        else /* A stranger is not read before it has read. */
             stop_reading(conn);
         return;
     }
@@ -438,7 +438,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
 
     (void)suggested;
     *ret_bytes = uv_buf_init((char *)conn->server->read_bytes,
-                             conn->proved ? HTTP_READ_BYTES : STRANGER_READ_BYTES);
+                             conn->known ? HTTP_READ_BYTES : STRANGER_READ_BYTES);
 }
 
 static void take_in(struct http_conn *conn, struct slice bytes)
@@ -470,7 +470,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
         take_in(conn, (struct slice){ (const uint8_t *)bytes->base, (size_t)size });
     /* libuv reads on at once while its buffer is filled, up to 32 times. */
     conn->full_reads = (size_t)size == bytes->len ? conn->full_reads + 1 : 0;
-    if (conn->full_reads < (conn->proved ? TURN_READS : 1))
+    if (conn->full_reads < (conn->known ? TURN_READS : 1))
         return;
     conn->full_reads = 0;
     http_conn_rest(conn, 0);

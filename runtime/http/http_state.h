@@ -115,8 +115,7 @@ struct http_conn {
     bool reading;
     bool resting;     /* Not read before its rest is over: http_conn_rest. */
     bool waits;       /* Between wait_previous and wait_next.             */
-    bool proved;      /* A request of it was let in by its head.            */
-    bool known;       /* And had a valid key, where one is asked for: http_conn_prove. */
+    bool known;       /* A request had a valid key, where one is asked for: http_exchange_prove. */
     bool receiving;   /* Inside the parser: closing waits until it returns. */
     bool close_soon;  /* Close once everything is sent.                     */
     bool doomed;      /* Close when the parser returns.                     */
