@@ -232,12 +232,18 @@ class Machine:
             self.samples.append((begun, time.monotonic() - begun))
             time.sleep(self.PAUSE_S)
 
-    def p99_s(self, since):
+    def part_s(self, since, part):
         took = []
         while len(took) < self.SAMPLES_MIN:
             took = sorted(took for begun, took in list(self.samples) if begun >= since)
             time.sleep(self.PAUSE_S)
-        return took[int(len(took) * 0.99)]
+        return took[int(len(took) * part)]
+
+    def p99_s(self, since):
+        return self.part_s(since, 0.99)
+
+    def median_s(self, since):
+        return self.part_s(since, 0.5)
 
 
 @functools.cache
