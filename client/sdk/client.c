@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "client/sdk/client_private.h"
+#include "idl/method.h"
 #include "runtime/base/check.h"
 #include "runtime/base/id.h"
 
@@ -223,6 +224,17 @@ static uint64_t pause_ms(const struct client_error *last, uint32_t lost)
     return capped_ms - span_ms + random_below(2 * span_ms + 1);
 }
 
+bool client_may_repeat(const char *method)
+{
+    bool whole = strncmp(method, "holdfast.", strlen("holdfast.")) == 0;
+    struct buf name = { 0 };
+
+    buf_printf(&name, "%s%s", whole ? "" : PACKAGE, method);
+    const struct method_info *known = method_find_name(buf_slice(&name));
+    buf_deinit(&name);
+    return known != NULL && (known->traits & METHOD_SENT_ONCE) == 0;
+}
+
 /* False: the call ends here, with what is known. `lost` counts tries that were unknown or not sent.
  */
 static bool wait_for_another(const struct client_error *last, uint32_t *lost, uint64_t end_ms)
@@ -245,6 +257,7 @@ enum client_result client_call(struct client *client, const char *method, const 
 {
     uint64_t end_ms = now_ms() + client->deadline_ms;
     uint32_t lost = 0;
+    bool once = !client_may_repeat(method);
     struct client_error last;
     struct buf url = { 0 };
     bool unknown = false;
@@ -255,7 +268,7 @@ enum client_result client_call(struct client *client, const char *method, const 
         last = call_once(client, (const char *)url.data, json,
                          now < end_ms ? (uint32_t)(end_ms - now) : 1, body);
         unknown = !last.settles && (unknown || last.result == CLIENT_UNKNOWN);
-    } while (wait_for_another(&last, &lost, end_ms));
+    } while (!(once && unknown) && wait_for_another(&last, &lost, end_ms));
     buf_deinit(&url);
     return unknown ? CLIENT_UNKNOWN : last.result;
 }

@@ -1,8 +1,8 @@
 /*
  * client: calls to a Holdfast router from C, in JSON: blocking, one call
- * at a time per client. Mutations are repeated under the same op_id when their outcome is unknown,
- * as long as the caller's deadline allows; a client never turns "unknown" into "failed".
- * DESIGN sections 6 and 10.
+ * at a time per client. Calls are repeated under the same op_id when their outcome is unknown, as
+ * long as the caller's deadline allows and the method allows it; a client never turns "unknown"
+ * into "failed". DESIGN sections 6 and 10.
  */
 #ifndef CLIENT_SDK_CLIENT_H
 #define CLIENT_SDK_CLIENT_H
@@ -36,9 +36,19 @@ void client_free(struct client *client);
  * unknown, or could not be sent, is repeated with 1 s base, 8 s cap and +-20 % jitter, three times
  * in all. Once a try was unknown, only an answer, the outcome REFUSED or OPERATION_ID_MISMATCH
  * makes the call known: all other errors speak of their own try only.
+ *
+ * A method that client_may_repeat refuses ends with CLIENT_UNKNOWN when one try was unknown.
  */
 enum client_result client_call(struct client *client, const char *method, const char *json,
                                struct buf *body);
+
+/*
+ * Whether a call of it whose outcome is unknown may be sent again. False: it carries no op_id, and
+ * could do more than it did, as a second deletion deletes what was written in between; or this
+ * client does not know the method. Read first, and decide again. It is what routers go by
+ * (idl/method.h).
+ */
+bool client_may_repeat(const char *method);
 
 struct client_stream {
     const char *method; /* One that answers with a stream: "AdminService/WatchIncidents". */

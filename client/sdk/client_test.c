@@ -225,6 +225,60 @@ static void each_row_of_the_decision_table_is_kept(void **state)
     buf_deinit(&body);
 }
 
+static enum client_result call_of(struct script *script, const char *method)
+{
+    struct client *client;
+    struct buf body = { 0 };
+
+    script_start(script);
+    assert_int_equal(
+        client_new(&(struct client_options){ .endpoint = script->endpoint, .deadline_ms = 4000 },
+                   &client),
+        ERR_OK);
+    enum client_result result = client_call(client, method, "{}", &body);
+    script_stop(script);
+    client_free(client);
+    buf_deinit(&body);
+    return result;
+}
+
+/* A second deletion could delete what was written in between. The table that says so is the
+ * routers' own; of a method that it does not know, the same may be true. */
+static void what_a_router_sends_once_is_not_repeated(void **state)
+{
+    static const char unknown[] =
+        ERROR_ANSWER("500 X", CODE_FIELD("OUTCOME_UNKNOWN") DECISION("UNKNOWN", "RETRY_SAME"));
+    static const char later[] = ERROR_ANSWER("503 X", CODE_FIELD("UNAVAILABLE") LATER("10"));
+    static const struct {
+        const char *method;
+        const char *answers[4];
+        enum client_result result;
+        int tries;
+    } cases[] = {
+        { "EventService/DeleteConsumer", { "", OK_ANSWER }, CLIENT_UNKNOWN, 1 },
+        { "EventService/DeleteConsumer", { unknown, OK_ANSWER }, CLIENT_UNKNOWN, 1 },
+        { "EventService/DeleteConsumer", { later, OK_ANSWER }, CLIENT_OK, 2 },
+        { "EventService/DeleteConsumer", { later, "", OK_ANSWER }, CLIENT_UNKNOWN, 2 },
+        { "holdfast.v1.FavoritesService/DeleteTargetMetadata",
+          { "", OK_ANSWER },
+          CLIENT_UNKNOWN,
+          1 },
+        { "LaterService/Delete", { "", OK_ANSWER }, CLIENT_UNKNOWN, 1 },
+        { "holdfast.v1.EventService/CreateConsumer", { "", OK_ANSWER }, CLIENT_OK, 2 },
+        { "LedgerService/GetBalances", { "", OK_ANSWER }, CLIENT_OK, 2 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct script script = { .served = 0 };
+        memcpy(script.answers, cases[i].answers, sizeof script.answers);
+        enum client_result result = call_of(&script, cases[i].method);
+        if (result != cases[i].result || script.served != cases[i].tries)
+            fail_msg("row %zu: result %d, not %d, after %d tries, not %d", i, (int)result,
+                     (int)cases[i].result, script.served, cases[i].tries);
+    }
+}
+
 static void nobody_listening_is_unreachable(void **state)
 {
     struct client *client;
@@ -369,6 +423,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_is_no_http_is_unknown),
         cmocka_unit_test(unknown_is_repeated_and_its_outcome_learnt),
         cmocka_unit_test(each_row_of_the_decision_table_is_kept),
+        cmocka_unit_test(what_a_router_sends_once_is_not_repeated),
         cmocka_unit_test(nobody_listening_is_unreachable),
         cmocka_unit_test(a_stream_tells_its_messages_and_how_it_ended),
         cmocka_unit_test(a_stream_that_breaks_off_is_no_end),

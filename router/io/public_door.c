@@ -365,6 +365,11 @@ void public_door_drain(struct public_door *door)
     rpc_server_drain(door->server);
 }
 
+bool public_door_is_drained(const struct public_door *door)
+{
+    return rpc_server_is_drained(door->server);
+}
+
 static void on_stopped(void *user)
 {
     struct public_door *door = user;

@@ -35,6 +35,8 @@ double public_door_expires_s(const struct public_door *door);
 uint64_t public_door_expires_ms(const struct public_door *door);
 /* Accepts no new connection; open requests go on. */
 void public_door_drain(struct public_door *door);
+/* After public_door_drain: whether each client has taken the last of its answers. */
+bool public_door_is_drained(const struct public_door *door);
 /* Closes every connection, running the loop until that is done. Every request must have ended or
  * will be cancelled. NULL is allowed. */
 void public_door_free(struct public_door *door);

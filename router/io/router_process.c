@@ -611,7 +611,6 @@ static err open_doors(struct router_process *process)
 static void look_if_drained(void *user);
 
 #define ANSWERS_BYTES_MIN (1024u * 1024u)
-
 /* Large answers leave gaps in the heap. They are given back once those answers have gone. */
 static void on_trim(void *user)
 {
@@ -693,12 +692,19 @@ err router_process_new(const struct router_process_options *options,
 
 /* ---- stopping ---- */
 
+/* With native clients, what is on the socket has left. */
+static bool is_drained(const struct router_process *process)
+{
+    uint64_t open = router_in_flight(&process->router) + budget_held(&process->answers);
+
+    return open == 0 && public_door_is_drained(process->door);
+}
+
 static void look_if_drained(void *user)
 {
     struct router_process *process = user;
 
-    if (router_in_flight(&process->router) > 0 &&
-        loop_now_ms(process->loop) < process->drain_until_ms)
+    if (loop_now_ms(process->loop) < process->drain_until_ms && !is_drained(process))
         return;
     loop_timer_stop(&process->drain_timer);
     process->options.stopped(process->options.user);

@@ -234,7 +234,7 @@ static bool may_discard(const struct http_exchange *exchange)
 static bool greet(struct http_conn *conn)
 {
     struct http_exchange *exchange = conn->incoming;
-    bool discards = may_discard(exchange);
+    bool discards = may_discard(exchange) && !conn->server->draining;
 
     conn->body_raw_bytes = 0;
     conn->chunks = (struct h1_chunks){ 0 };
@@ -470,6 +470,20 @@ static void receive(struct http_conn *conn, struct slice bytes)
         refuse_input(conn, http_refusal_of(conn->server, why));
 }
 
+/* The last request that has begun is the last of all, and its answer says so. What came behind it
+ * is not begun. */
+static void go_away(struct http_conn *conn)
+{
+    if (conn->first == NULL && conn->in.size == 0) {
+        http_conn_close_soon(conn);
+        return;
+    }
+    if (conn->first == NULL || conn->incoming != NULL)
+        return; /* One of which a part has come: complete() makes it the last. */
+    conn->refused = true;
+    conn->last->close = true;
+}
+
 static void tick(struct http_conn *conn, uint64_t now_ms)
 {
     const struct http_limits *limits = &conn->server->config.limits;
@@ -613,7 +627,7 @@ static void answer_begin(struct http_exchange *exchange, const struct http_answe
     bool body = answer->status != 204 && answer->status != 304;
 
     exchange->chunked = !whole && !exchange->old;
-    if (conn->server->draining || (!whole && exchange->old))
+    if (!whole && exchange->old)
         exchange->close = true;
     widen(conn, answer->status);
     put_head(exchange, answer, out);
@@ -672,6 +686,7 @@ const struct http_protocol h1_protocol = {
     .start = start,
     .receive = receive,
     .is_full = is_full,
+    .go_away = go_away,
     .tick = tick,
     .end_body = end_body,
     .answer_begin = answer_begin,

@@ -68,8 +68,10 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     conn->block_bytes = 0;
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
-    if (conn->refused || conn->stream_bytes > conn->server->config.limits.output_bytes_max) {
-        /* It does not read the answers it has. Nothing was done: it may ask again. */
+    if (conn->refused || conn->server->draining ||
+        conn->stream_bytes > conn->server->config.limits.output_bytes_max) {
+        /* A GOAWAY is on its way that leaves it out, or it does not read the answers it has.
+         * Nothing was done: it may ask again. */
         nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                   NGHTTP2_REFUSED_STREAM);
         return 0;
@@ -316,6 +318,16 @@ static void set_options(nghttp2_option *option, const struct http_limits *limits
         (uint64_t)2 * limits->stream_resets_per_s);
 }
 
+static void go_away(struct http_conn *conn)
+{
+    if (conn->session == NULL)
+        return;
+    int32_t last = nghttp2_session_get_last_proc_stream_id(conn->session);
+
+    nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
+    http_conn_mark_dirty(conn);
+}
+
 static err start(struct http_conn *conn)
 {
     const struct http_limits *limits = &conn->server->config.limits;
@@ -341,6 +353,8 @@ static err start(struct http_conn *conn)
     }
     nghttp2_session_callbacks_del(callbacks);
     nghttp2_option_del(option);
+    if (e == ERR_OK && conn->server->draining)
+        go_away(conn);
     http_conn_mark_dirty(conn);
     return e;
 }
@@ -450,16 +464,6 @@ static void fill(struct http_conn *conn)
     }
     if (!nghttp2_session_want_read(conn->session) && !nghttp2_session_want_write(conn->session))
         conn->close_soon = true;
-}
-
-static void go_away(struct http_conn *conn)
-{
-    if (conn->session == NULL)
-        return;
-    int32_t last = nghttp2_session_get_last_proc_stream_id(conn->session);
-
-    nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
-    http_conn_mark_dirty(conn);
 }
 
 /* An answer whose client gives it no window. */

@@ -175,6 +175,7 @@ static void write_rest(struct http_conn *conn, struct buf *wire, size_t sent)
     conn->sending_left = conn->sending.size - sent + conn->clear_left;
     bytes = uv_buf_init((char *)conn->sending.data + sent, (unsigned)(conn->sending.size - sent));
     conn->writing = true;
+    conn->taken_ms = http_now_ms(conn->server);
     if (uv_write(&conn->write, (uv_stream_t *)&conn->tcp, &bytes, 1, on_written) != 0) {
         conn->writing = false;
         http_conn_close(conn);
@@ -258,9 +259,9 @@ void http_conn_flush(struct http_conn *conn)
     if (close_slow_reader(conn))
         return;
     if (conn->writing) {
-        if (conn->proved)
+        if (conn->known)
             http_conn_resume(conn);
-        else /* It is not read before it has read. */
+        else /* A stranger is not read before it has read. */
             stop_reading(conn);
         return;
     }
@@ -437,7 +438,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_bytes)
 
     (void)suggested;
     *ret_bytes = uv_buf_init((char *)conn->server->read_bytes,
-                             conn->proved ? HTTP_READ_BYTES : STRANGER_READ_BYTES);
+                             conn->known ? HTTP_READ_BYTES : STRANGER_READ_BYTES);
 }
 
 static void take_in(struct http_conn *conn, struct slice bytes)
@@ -469,7 +470,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
         take_in(conn, (struct slice){ (const uint8_t *)bytes->base, (size_t)size });
     /* libuv reads on at once while its buffer is filled, up to 32 times. */
     conn->full_reads = (size_t)size == bytes->len ? conn->full_reads + 1 : 0;
-    if (conn->full_reads < (conn->proved ? TURN_READS : 1))
+    if (conn->full_reads < (conn->known ? TURN_READS : 1))
         return;
     conn->full_reads = 0;
     http_conn_rest(conn, 0);
@@ -663,7 +664,8 @@ static bool is_late(uint64_t since_ms, uint32_t timeout_ms, uint64_t now_ms)
     return now_ms >= since_ms + timeout_ms;
 }
 
-/* A client that does not read: true when it was closed for it. */
+/* A client that does not read: true when it was closed for it. What the server adds meanwhile, and
+ * what the client sends, does not put that off. */
 static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
 {
     size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp) + conn->clear_left;
@@ -671,9 +673,9 @@ static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
     if (left < conn->sending_left) {
         http_waiting_drained(conn, conn->sending_left - left);
         conn->sending_left = left;
-        conn->since_ms = now_ms;
+        conn->taken_ms = now_ms;
     }
-    if (!is_late(conn->since_ms, conn->server->config.limits.write_timeout_ms, now_ms))
+    if (!is_late(conn->taken_ms, conn->server->config.limits.write_timeout_ms, now_ms))
         return false;
     conn->server->stats.timeouts++;
     http_conn_close(conn);

@@ -139,7 +139,6 @@ bool http_exchange_greet(struct http_exchange *exchange)
     }
     exchange->handed = false;
     exchange->greeted = true;
-    conn->proved = true;
     return true;
 }
 

@@ -1,8 +1,10 @@
 #include "runtime/http/http_peer.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 void http_peer_print(const uv_tcp_t *tcp, char ret[HTTP_PEER_SIZE])
 {
@@ -23,4 +25,14 @@ void http_peer_print(const uv_tcp_t *tcp, char ret[HTTP_PEER_SIZE])
         }
     }
     snprintf(ret, HTTP_PEER_SIZE, strchr(name, ':') != NULL ? "[%s]:%u" : "%s:%u", name, port);
+}
+
+size_t http_peer_owed(const uv_tcp_t *tcp)
+{
+    uv_os_fd_t fd;
+    int owed = 0;
+
+    if (uv_fileno((const uv_handle_t *)tcp, &fd) != 0 || ioctl(fd, SIOCOUTQ, &owed) != 0)
+        return 0;
+    return owed > 0 ? (size_t)owed : 0;
 }

@@ -12,6 +12,7 @@
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_life.h"
 #include "runtime/http/http_turn.h"
+#include "runtime/http/http_waiting.h"
 
 #define LISTEN_BACKLOG          1024
 #define TICKS_PER_TIMEOUT       4u
@@ -275,11 +276,23 @@ void http_server_drain(struct http_server *server)
     listener_close(server);
     for (struct http_conn *conn = server->conns; conn != NULL; conn = next) {
         next = conn->next;
-        if (conn->state == CONN_OPEN && conn->protocol->go_away != NULL)
+        if (conn->state == CONN_OPEN)
             conn->protocol->go_away(conn);
         else if (conn->first == NULL && conn->in.size == 0)
             http_conn_close_soon(conn);
     }
+}
+
+bool http_server_is_drained(const struct http_server *server)
+{
+    for (const struct http_conn *conn = server->conns; conn != NULL; conn = conn->next) {
+        if (conn->state == CONN_CLOSED)
+            continue;
+        if (conn->first != NULL || conn->dirty || http_waiting_of(conn) > 0 ||
+            http_peer_owed(&conn->tcp) > 0)
+            return false;
+    }
+    return true;
 }
 
 void http_server_stop(struct http_server *server, void (*on_stopped)(void *user), void *user)

@@ -14,7 +14,11 @@ NODISCARD err http_server_init(struct http_server *server, const struct http_ser
 void http_server_deinit(struct http_server *server);
 uint16_t http_server_port(const struct http_server *server);
 void http_server_set_tls(struct http_server *server, struct tls_config *tls);
+/* Takes no more: no connection, and no request beyond those that have begun. */
 void http_server_drain(struct http_server *server);
+/* After http_server_drain: whether every request is answered, and every answer is with its client,
+ * down to what the kernel keeps for it. */
+bool http_server_is_drained(const struct http_server *server);
 void http_server_stop(struct http_server *server, void (*on_stopped)(void *user), void *user);
 
 #endif

@@ -51,7 +51,7 @@ struct http_protocol {
     bool (*is_full)(const struct http_conn *conn);
     /* Moves frames to conn->out, up to output_bytes_max. NULL: answers are there already. */
     void (*fill)(struct http_conn *conn);
-    /* Says that no further request is taken. NULL: it cannot be said. */
+    /* Takes no further request, and says so. The connection closes behind its last answer. */
     void (*go_away)(struct http_conn *conn);
     /* Enforces the time limits. */
     void (*tick)(struct http_conn *conn, uint64_t now_ms);
@@ -108,14 +108,14 @@ struct http_conn {
     struct http_conn *wait_next, *wait_previous; /* In the server's list, while `waits`. */
     uint32_t full_reads;    /* One after the other.                                      */
     uint64_t since_ms;      /* Of the last progress: accept, a request, an answer, a write. */
+    uint64_t taken_ms;      /* While `writing`: when the client took something last. */
     uint64_t head_since_ms; /* HTTP/1.1: first byte of a head that is not whole; 0: none.   */
     bool dirty;
     bool writing;
     bool reading;
     bool resting;     /* Not read before its rest is over: http_conn_rest. */
     bool waits;       /* Between wait_previous and wait_next.             */
-    bool proved;      /* A request of it was let in by its head.            */
-    bool known;       /* And had a valid key, where one is asked for: http_conn_prove. */
+    bool known;       /* A request had a valid key, where one is asked for: http_exchange_prove. */
     bool receiving;   /* Inside the parser: closing waits until it returns. */
     bool close_soon;  /* Close once everything is sent.                     */
     bool doomed;      /* Close when the parser returns.                     */

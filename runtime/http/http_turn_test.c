@@ -113,15 +113,15 @@ static void a_tick_takes_nothing_unencrypted_for_read(void **state)
     conn->state = CONN_LINGER;
     conn->writing = true;
     conn->known = true;
-    conn->drained_ms = conn->since_ms = 1;
+    conn->drained_ms = conn->taken_ms = 1;
     http_conn_tick(conn, 1000);
     assert_int_equal(conn->sending_left, LONG_BYTES);
-    assert_int_equal(conn->since_ms, 1);
+    assert_int_equal(conn->taken_ms, 1);
     conn->tcp.write_queue_size = sent - 1000;
     http_conn_tick(conn, 1001);
     assert_int_equal(conn->sending_left, LONG_BYTES - 1000);
     assert_int_equal(conn->drained_bytes, 1000);
-    assert_int_equal(conn->since_ms, 1001);
+    assert_int_equal(conn->taken_ms, 1001);
     server.config.loop = NULL;
     loop_free(loop);
     drop(conn);

@@ -439,6 +439,11 @@ void rpc_server_drain(struct rpc_server *server)
     http_server_drain(&server->http);
 }
 
+bool rpc_server_is_drained(const struct rpc_server *server)
+{
+    return http_server_is_drained(&server->http);
+}
+
 /* The calls whose answers are made are gone, too. */
 static void on_http_stopped(void *user)
 {

@@ -66,6 +66,8 @@ void rpc_server_adopt(struct rpc_server *server, int fd);
 void rpc_server_set_tls(struct rpc_server *server, struct tls_config *tls);
 /* Stops accepting; connections close after the requests they have (GOAWAY, Connection: close). */
 void rpc_server_drain(struct rpc_server *server);
+/* After rpc_server_drain: whether each client has taken the last of its answers. */
+bool rpc_server_is_drained(const struct rpc_server *server);
 /* Closes the listener and every connection (on_cancel for each open request). on_stopped is
  * called from the loop once all handles are closed; the server may be freed there or later. */
 void rpc_server_stop(struct rpc_server *server, void (*on_stopped)(void *user), void *user);
