@@ -250,7 +250,8 @@ static void system_takes_back_only_what_system_gave(void **state)
 }
 
 /* Outcomes under UUIDs are forgotten after a day, ledger entries never. */
-static void an_entry_whose_outcome_is_forgotten_is_reversed_while_it_is_among_the_newest(void **state)
+static void
+an_entry_whose_outcome_is_forgotten_is_reversed_while_it_is_among_the_newest(void **state)
 {
     struct fixture *f = *state;
     char id[UUID_TEXT_SIZE];
@@ -295,8 +296,7 @@ int main(void)
         FIXTURE_TEST(what_cannot_be_reversed_is_said_precisely),
         FIXTURE_TEST(bad_requests_are_refused_before_the_log),
         FIXTURE_TEST(system_takes_back_only_what_system_gave),
-        FIXTURE_TEST(
-            an_entry_whose_outcome_is_forgotten_is_reversed_while_it_is_among_the_newest),
+        FIXTURE_TEST(an_entry_whose_outcome_is_forgotten_is_reversed_while_it_is_among_the_newest),
         FIXTURE_TEST(an_older_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ err transfer_text_check(struct check_context *context, const struct transfer *tr
     if (transfer->expires_in_ms != 0 &&
         (transfer->expires_in_ms < EXPIRES_MS_MIN || transfer->expires_in_ms > EXPIRES_MS_MAX))
         return refuse_unsigned(context->arena, context->refusal, "expires_in_ms",
-                             "1000 to 31536000000, or 0", transfer->expires_in_ms);
+                               "1000 to 31536000000, or 0", transfer->expires_in_ms);
     return wallet_reason_check(context, transfer->reason);
 }
 

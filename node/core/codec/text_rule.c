@@ -67,7 +67,8 @@ const char *text_shorten(struct arena *arena, struct slice text)
         if (taken > 0) {
             memcpy(copy + size, text.data, taken);
         } else {
-            const char escape[] = { '\\', 'x', digits[text.data[0] >> 4], digits[text.data[0] & 15] };
+            const char escape[] = { '\\', 'x', digits[text.data[0] >> 4],
+                                    digits[text.data[0] & 15] };
             memcpy(copy + size, escape, sizeof escape);
             taken = 1;
         }

@@ -23,7 +23,8 @@ static void a_value_is_told_in_its_own_letters(void **state)
         { "\xff\xc3", "\\xff\\xc3" },
         { "\xed\xa0\x80", "\\xed\\xa0\\x80" },
         { EIGHT("12345678") "9", EIGHT("12345678") },
-        { "1" EIGHT("\u6f22\u6f22\u6f22"), "1" EIGHT("\u6f22\u6f22") "\u6f22\u6f22\u6f22\u6f22\u6f22" },
+        { "1" EIGHT("\u6f22\u6f22\u6f22"),
+          "1" EIGHT("\u6f22\u6f22") "\u6f22\u6f22\u6f22\u6f22\u6f22" },
         { "1" EIGHT("\x01\x01"), "1" EIGHT("\\x01") "\\x01\\x01\\x01\\x01\\x01\\x01\\x01" },
     };
     struct arena arena = { 0 };

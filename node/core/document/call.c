@@ -171,7 +171,8 @@ json_t *document_parse(struct document_context *context, const char *field, cons
     json_t *json = json_canon_parse(slice_from_text(text), &why);
 
     if (json == NULL && text[0] == 0 && strcmp(field, "json") == 0)
-        why = "a JSON value: absent, empty and null are none, and DeleteDocument removes a document";
+        why =
+            "a JSON value: absent, empty and null are none, and DeleteDocument removes a document";
     if (json == NULL)
         (void)refuse_invalid(context->arena, context->refusal, field, why,
                              text_shorten(context->arena, slice_from_text(text)));

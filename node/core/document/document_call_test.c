@@ -483,7 +483,8 @@ static void bad_input_is_refused_with_its_field(void **state)
             "json");
     refused(f, put(f, 0, &(struct put){ "tags", "[\"b\",\"\u00e9\",\"\u00e9\"]", NULL, 0, NULL }),
             CODE(INVALID_ARGUMENT), "json");
-    assert_string_equal(f->pair.refusal.message, "json: expected strings that differ, got \"\u00e9\"");
+    assert_string_equal(f->pair.refusal.message,
+                        "json: expected strings that differ, got \"\u00e9\"");
     refused(f, put(f, 0, &(struct put){ "prefs", "", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
             "json");
     assert_non_null(strstr(f->pair.refusal.message, "absent, empty and null are none"));
