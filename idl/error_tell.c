@@ -84,6 +84,7 @@ static void tell_about(const Holdfast__Internal__V1__Refusal *refusal, struct ar
         tell_item(refusal->value, arena, about);
         break;
     case CODE(SESSION_LOCKED):
+    case CODE(SESSION_LOST):
         tell_holder(refusal->holder, arena, about);
         break;
     case CODE(INSUFFICIENT_FUNDS):

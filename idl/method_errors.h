@@ -71,7 +71,7 @@
 #define OF_KIND(X) \
     X(PERMISSION_DENIED, OPEN, "the API key's scopes do not admit the call or its authority, or the method does not admit the authority", "")
 #define OF_TOKEN(X) \
-    X(SESSION_LOST, FINAL, "the token is not the current one: stolen, ended or expired", "")
+    X(SESSION_LOST, FINAL, "the token is not the current one: stolen (`about.holder` has it now), ended or expired", "")
 #define OF_UNHELD(X) \
     X(SESSION_LOCKED, FINAL, "the authority is `unheld`, and a server holds the player (`about.holder`)", "wait `retry_after_ms` and raise `attempt`, or leave the write to that server")
 #define OF_HOLDER(X) OF_OPERATION(X) OF_KIND(X) OF_TOKEN(X) OF_UNHELD(X)

@@ -1,5 +1,6 @@
 /* The kinds of definitions: their names, what their bodies may hold, and what of that is for ever.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,6 +122,14 @@ static bool check_currency(Holdfast__V1__CurrencyBody *currency, struct definiti
     return true;
 }
 
+static bool fault_unsigned(struct definition_fault *ret_fault, const char *field, const char *limit,
+                           uint64_t value)
+{
+    (void)fault(ret_fault, field, limit, 0);
+    snprintf(ret_fault->value, sizeof ret_fault->value, "%" PRIu64, value);
+    return false;
+}
+
 static bool check_collection(Holdfast__V1__CollectionBody *collection,
                              struct definition_fault *ret_fault)
 {
@@ -167,8 +176,8 @@ static bool check_age(const Holdfast__V1__RateRuleBody *rule, struct definition_
         return fault(ret_fault, "body.rate_rule.period_ms", "absent, with account_age_ms",
                      rule->period_ms);
     if (rule->account_age_ms < PERIOD_MS_MIN || rule->account_age_ms > (uint64_t)KEEP_MS_MAX)
-        return fault(ret_fault, "body.rate_rule.account_age_ms", "1000 to 31536000000",
-                     (int64_t)rule->account_age_ms);
+        return fault_unsigned(ret_fault, "body.rate_rule.account_age_ms", "1000 to 31536000000",
+                              rule->account_age_ms);
     return true;
 }
 

@@ -68,10 +68,27 @@ static void settings_are_nested_64_deep_at_most(void **state)
     assert_non_null(settings_of(text, &fault));
 }
 
+static void a_number_without_a_sign_is_told_without_one(void **state)
+{
+    Holdfast__V1__RateRuleBody rule = HOLDFAST__V1__RATE_RULE_BODY__INIT;
+    Holdfast__V1__DefinitionBody body = HOLDFAST__V1__DEFINITION_BODY__INIT;
+    struct definition_fault fault = { 0 };
+
+    (void)state;
+    rule.subject = (char *)"favorites";
+    rule.account_age_ms = UINT64_MAX;
+    body.kind_case = HOLDFAST__V1__DEFINITION_BODY__KIND_RATE_RULE;
+    body.rate_rule = &rule;
+    assert_false(definition_body_check(&body, "slow", &fault));
+    assert_string_equal(fault.field, "body.rate_rule.account_age_ms");
+    assert_string_equal(fault.value, "18446744073709551615");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_are_one_json_object),
+        cmocka_unit_test(a_number_without_a_sign_is_told_without_one),
         cmocka_unit_test(settings_are_nested_64_deep_at_most),
     };
 

@@ -108,14 +108,14 @@ static err end_check(struct check_context *context, const repair_request *reques
                               "what GetChannel of the other shard tells, if it is not uncounted",
                               "");
     if (end->last_seq > CHANNEL_REPAIR_SEQ_MAX)
-        return refuse_number(context->arena, context->refusal, "other_end.last_seq", "below 2^62",
-                             (int64_t)end->last_seq);
+        return refuse_unsigned(context->arena, context->refusal, "other_end.last_seq", "below 2^62",
+                               end->last_seq);
     if (end->watermark > end->last_seq)
-        return refuse_number(context->arena, context->refusal, "other_end.watermark",
-                             "at most last_seq", (int64_t)end->watermark);
+        return refuse_unsigned(context->arena, context->refusal, "other_end.watermark",
+                               "at most last_seq", end->watermark);
     if (end->last_seq - end->watermark > CHANNEL_REPAIR_SPAN_MAX)
-        return refuse_number(context->arena, context->refusal, "other_end.last_seq",
-                             "at most 1048576 above watermark", (int64_t)end->last_seq);
+        return refuse_unsigned(context->arena, context->refusal, "other_end.last_seq",
+                               "at most 1048576 above watermark", end->last_seq);
     return row_repair_check_version(context, end->unreadable ? RECORD_REPAIR_VERSION
                                                              : CHANNEL_REPAIR_VERSION);
 }

@@ -13,8 +13,8 @@ static err backup_cut_backup_check(struct check_context *context, ProtobufCMessa
 
     if (request->cut <= context->meta->cut_id + CUT_AHEAD_MAX)
         return ERR_OK;
-    return refuse_number(context->arena, context->refusal, "cut",
-                         "at most a million above the shard's", (int64_t)request->cut);
+    return refuse_unsigned(context->arena, context->refusal, "cut",
+                           "at most a million above the shard's", request->cut);
 }
 
 static err backup_cut_backup_handle(struct apply_context *context, const ProtobufCMessage *message,

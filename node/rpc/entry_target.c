@@ -62,7 +62,45 @@ static err refuse_not_found(struct apply_context *context, const char *field, co
     return e;
 }
 
-/* As given, or as the operation's stored outcome says. */
+/* The newest of the player's last entries that has the op_id; 0: none. ERR_NEED. */
+static err search_seq(struct apply_context *context, const char *op_id, uint64_t *ret_seq)
+{
+    const struct player *player = context->player;
+    const uint64_t newest = player->ledger_seq;
+    err result = ERR_OK;
+
+    *ret_seq = 0;
+    for (uint64_t seq = newest; seq > 0 && newest - seq < ENTRY_SEARCH_MAX; seq--) {
+        struct slice row, id;
+        err e = ledger_row_find(context->state, player->entity, seq, context->need, &row);
+        if (e == ERR_NEED)
+            result = e; /* Go on, so that every missing row is noted. */
+        if (e == ERR_OK && *ret_seq == 0 && ledger_row_peek_op_id(row, &id) == ERR_OK &&
+            slice_equal(id, slice_from_text(op_id)))
+            *ret_seq = seq;
+    }
+    return result;
+}
+
+static err refuse_unknown(struct apply_context *context, const struct entry_target *target)
+{
+    if (target->searched && context->version >= ENTRY_SEARCH_APPLY_VERSION &&
+        context->player->ledger_seq > ENTRY_SEARCH_MAX) {
+        err e = refuse(context->arena, context->refusal, CODE(INVALID_ARGUMENT), target->seq_field,
+                       "none of the newest %u entries is of %s %s; an older one is named by its "
+                       "seq, which ListEntries tells",
+                       ENTRY_SEARCH_MAX, target->op_id_field, target->op_id);
+        context->refusal->limit = "the seq of an entry of that op_id";
+        context->refusal->value = "0";
+        return e;
+    }
+    return refuse_not_found(context, target->op_id_field,
+                            "no ledger entry of this player is known by that op_id; one "
+                            "older than the outcomes that are kept needs its seq",
+                            target->op_id);
+}
+
+/* As given, or as the operation's stored outcome says, or as the newest entries say. */
 static err find_seq(struct apply_context *context, const struct entry_target *target,
                     uint64_t *ret_seq)
 {
@@ -79,11 +117,11 @@ static err find_seq(struct apply_context *context, const struct entry_target *ta
             return apply_damaged(context, context->player->entity, OUTCOME_DAMAGE);
         if (found == STATE_PRESENT)
             seq = outcome_row_ledger_seq(&row, context->arena);
+        if (seq == 0 && target->searched && context->version >= ENTRY_SEARCH_APPLY_VERSION &&
+            search_seq(context, target->op_id, &seq) != ERR_OK)
+            return ERR_NEED;
         if (seq == 0)
-            return refuse_not_found(context, target->op_id_field,
-                                    "no ledger entry of this player is known by that op_id; one "
-                                    "older than the outcomes that are kept needs its seq",
-                                    target->op_id);
+            return refuse_unknown(context, target);
     }
     if (seq > context->player->ledger_seq)
         return refuse_not_found(context, target->seq_field,

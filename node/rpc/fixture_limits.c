@@ -63,7 +63,7 @@ const struct limit_row limit_rows[] = {
     { "currency_name_bytes", METHOD_LIST_ENTRIES, "currency", LIMIT_TEXT, 0, LIMIT_CURRENCY_NAME_BYTES,
       "currency", "at most 32 bytes" },
     { "op_id_bytes", METHOD_GRANT, "op_id", LIMIT_OP_ID, 7, sizeof "admin:" - 1 + 150, "op_id",
-      "a typed op_id has 1 to 150 bytes after its kind" },
+      "a kind of op_id with 1 to 150 bytes behind it" },
     { "op_id_ahead_ms", METHOD_GRANT, "op_id", LIMIT_AHEAD, 0, LIMIT_OP_ID_AHEAD_MS, "op_id",
       "a UUIDv7 at most 5 minutes ahead of now" },
     { "entity_bytes", METHOD_CREATE_CONSUMER, "entity", LIMIT_ENTITY, 8, LIMIT_ENTITY_BYTES, "entity",

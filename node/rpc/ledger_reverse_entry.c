@@ -20,6 +20,7 @@ static struct entry_target target_of(const Holdfast__V1__ReverseEntryRequest *re
         .seq = request->target_seq,
         .op_id_field = "target_op_id",
         .seq_field = "target_seq",
+        .searched = true,
     };
 }
 
@@ -71,19 +72,56 @@ static enum direction direction_of(Holdfast__V1__LedgerKind kind)
     }
 }
 
+/* Why an entry of that kind is not reversed, and what to do instead. */
+static const char *way_out(Holdfast__V1__LedgerKind kind)
+{
+    switch ((int)kind) {
+    case KIND(TRANSFER):
+    case KIND(CLAIM):
+        return "its goods are moved back by another transfer";
+    case KIND(MAIL):
+        return "it changed no balance; its goods are in the mailbox, or came with a CLAIM";
+    case KIND(TXN_TAKE):
+    case KIND(TXN_GIVE):
+        return "it is one side of a transaction; carry out the opposite one";
+    case KIND(RESERVE):
+        return "its reservation is voided instead, and its POST can be reversed";
+    case KIND(VOID):
+    case KIND(EXPIRY):
+    case KIND(REFUND):
+        return "it only gave back what was set aside or on its way";
+    case KIND(REVERSAL):
+        return "do the operation that it undid again, under a new op_id";
+    default:
+        return "carry out the opposite operation";
+    }
+}
+
+static err refuse_kind(struct apply_context *context, const Holdfast__V1__LedgerEntry *entry)
+{
+    const ProtobufCEnumValue *kind = protobuf_c_enum_descriptor_get_value(
+        &holdfast__v1__ledger_kind__descriptor, (int)entry->kind);
+    const char *name = kind != NULL ? kind->name + sizeof "LEDGER_KIND" : "";
+    err e;
+
+    if (context->version < ENTRY_SEARCH_APPLY_VERSION)
+        e = refuse(context->arena, context->refusal, CODE(NOT_REVERSIBLE), "target_op_id",
+                   "entry %" PRIu64 " is of a kind that is not reversed", entry->seq);
+    else
+        e = refuse(context->arena, context->refusal, CODE(NOT_REVERSIBLE), "target_op_id",
+                   "entry %" PRIu64 " is of kind %s, which is not reversed: %s", entry->seq, name,
+                   way_out(entry->kind));
+    context->refusal->limit = "GRANT, SPEND or POST";
+    context->refusal->value = name;
+    return e;
+}
+
 static err check_allowed(struct apply_context *context, const Holdfast__V1__LedgerEntry *entry)
 {
     enum direction direction = direction_of(entry->kind);
-    const ProtobufCEnumValue *kind = protobuf_c_enum_descriptor_get_value(
-        &holdfast__v1__ledger_kind__descriptor, (int)entry->kind);
 
-    if (direction == NEITHER) {
-        err e = refuse(context->arena, context->refusal, CODE(NOT_REVERSIBLE), "target_op_id",
-                       "entry %" PRIu64 " is of a kind that is not reversed", entry->seq);
-        context->refusal->limit = "GRANT, SPEND or POST";
-        context->refusal->value = kind != NULL ? kind->name + sizeof "LEDGER_KIND" : "";
-        return e;
-    }
+    if (direction == NEITHER)
+        return refuse_kind(context, entry);
     if (context->op->authority.kind != AUTHORITY_SYSTEM || direction == GIVES_BACK ||
         strncmp(entry->authority, SYSTEM_PREFIX, sizeof SYSTEM_PREFIX - 1) == 0)
         return ERR_OK;

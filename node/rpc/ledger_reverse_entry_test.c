@@ -195,6 +195,7 @@ static void what_cannot_be_reversed_is_said_precisely(void **state)
     assert_null(reverse(f, "admin:undo"));
     assert_int_equal(f->error->code, ERROR(NOT_REVERSIBLE));
     assert_string_equal(f->error->value, "REVERSAL");
+    assert_non_null(strstr(f->error->message, "again, under a new op_id"));
     request = reverse_of(f, "claim:1");
     request.target_seq = 99;
     assert_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
@@ -249,7 +250,8 @@ static void system_takes_back_only_what_system_gave(void **state)
 }
 
 /* Outcomes under UUIDs are forgotten after a day, ledger entries never. */
-static void an_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq(void **state)
+static void
+an_entry_whose_outcome_is_forgotten_is_reversed_while_it_is_among_the_newest(void **state)
 {
     struct fixture *f = *state;
     char id[UUID_TEXT_SIZE];
@@ -257,13 +259,32 @@ static void an_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq(void **st
     memcpy(id, fixture_op_id(f), sizeof id);
     grant(f, id, "unheld", 20, 0);
     fixture_pass(f, 25u * 3600u * 1000u);
+    for (int i = 1; i < 64; i++)
+        grant(f, fixture_op_id(f), "unheld", 1, 0);
+    fixture_restart(f);
+    assert_non_null(reverse(f, id));
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 63);
+}
+
+static void an_older_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq(void **state)
+{
+    struct fixture *f = *state;
+    char id[UUID_TEXT_SIZE];
+
+    memcpy(id, fixture_op_id(f), sizeof id);
+    grant(f, id, "unheld", 20, 0);
+    fixture_pass(f, 25u * 3600u * 1000u);
+    for (int i = 0; i < 64; i++)
+        grant(f, fixture_op_id(f), "unheld", 1, 0);
     fixture_restart(f);
     assert_null(reverse(f, id));
-    assert_int_equal(f->error->code, ERROR(NOT_FOUND));
+    assert_int_equal(f->error->code, ERROR(INVALID_ARGUMENT));
+    assert_string_equal(f->error->field, "target_seq");
+    assert_non_null(strstr(f->error->message, id));
     Holdfast__V1__ReverseEntryRequest request = reverse_of(f, id);
     request.target_seq = 1;
     assert_non_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
-    assert_int_equal(fixture_balance(f, "ann", "gold"), 0);
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 64);
 }
 
 int main(void)
@@ -275,7 +296,8 @@ int main(void)
         FIXTURE_TEST(what_cannot_be_reversed_is_said_precisely),
         FIXTURE_TEST(bad_requests_are_refused_before_the_log),
         FIXTURE_TEST(system_takes_back_only_what_system_gave),
-        FIXTURE_TEST(an_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq),
+        FIXTURE_TEST(an_entry_whose_outcome_is_forgotten_is_reversed_while_it_is_among_the_newest),
+        FIXTURE_TEST(an_older_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

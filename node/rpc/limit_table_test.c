@@ -34,6 +34,15 @@ static void must_pass(struct fixture *f, const struct limit_row *row, uint64_t v
                  row->path, value);
 }
 
+/* A number of 64 bits without a sign. */
+static bool has_no_sign(const struct limit_row *row)
+{
+    const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field_by_name(
+        method_find(row->method)->request, row->path);
+
+    return row->shape == LIMIT_NUMBER && field != NULL && field->type == PROTOBUF_C_TYPE_UINT64;
+}
+
 static void a_request_is_refused_one_beyond_its_limits_and_not_at_them(void **state)
 {
     (void)state;
@@ -45,6 +54,8 @@ static void a_request_is_refused_one_beyond_its_limits_and_not_at_them(void **st
         must_pass(f, &limit_rows[i], limit_rows[i].smallest);
         must_pass(f, &limit_rows[i], limit_rows[i].largest);
         must_be_refused(f, &limit_rows[i], limit_rows[i].largest + 1);
+        if (has_no_sign(&limit_rows[i]))
+            must_be_refused(f, &limit_rows[i], UINT64_MAX);
         if (limit_rows[i].smallest > 0)
             must_be_refused(f, &limit_rows[i], limit_rows[i].smallest - 1);
         fixture_shards_deinit(&shards);

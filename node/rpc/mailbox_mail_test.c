@@ -248,6 +248,37 @@ static void what_is_delivered_is_new_and_disturbs_no_session(void **state)
     free(mail_id);
 }
 
+static void assert_not_reversible(struct fixture *f, const char *player, const char *op_id,
+                                  const char *kind)
+{
+    Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    request.op_id = fixture_op_id(f);
+    request.authority = fixture_authority(f, "unheld");
+    request.target_op_id = text_lend(op_id);
+    request.reason = (char *)"mistake";
+    assert_null(fixture_mutate(f, METHOD_REVERSE_ENTRY, &request.base));
+    assert_int_equal(f->error->code, ERROR(NOT_REVERSIBLE));
+    assert_string_equal(f->error->value, kind);
+}
+
+static void what_mail_wrote_is_refused_as_not_reversible(void **state)
+{
+    struct fixture *f = *state;
+    struct sending s = { .from = "ann", .to = "bob", .gold = 4, .op_id = "claim:send" };
+    struct delivering d = { .to = "bob", .gold = 4, .op_id = "claim:deliver" };
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 10));
+    send_response *sent = send(f, &s);
+    assert_non_null(sent);
+    assert_non_null(deliver(f, &d));
+    claim_response *claimed = claim(f, "bob", sent->mail_id);
+    assert_non_null(claimed);
+    assert_not_reversible(f, "ann", "claim:send", "TRANSFER");
+    assert_not_reversible(f, "bob", "claim:deliver", "MAIL");
+}
+
 static void a_delivery_is_made_once_for_each_player(void **state)
 {
     struct delivering d = { .to = "ann", .gold = 3, .hats = 1, .op_id = "season:3" };
@@ -459,6 +490,7 @@ int main(void)
         ONE_SHARD(bad_sendings_move_nothing),
         ONE_SHARD(a_retry_moves_nothing_more),
         ONE_SHARD(what_is_delivered_is_new_and_disturbs_no_session),
+        ONE_SHARD(what_mail_wrote_is_refused_as_not_reversible),
         ONE_SHARD(a_delivery_is_made_once_for_each_player),
         ONE_SHARD(only_the_system_delivers_and_something),
         ONE_SHARD(an_earlier_log_has_new_goods_in_send_mail),

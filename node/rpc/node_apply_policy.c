@@ -59,12 +59,12 @@ static err check_limits(struct check_context *context, Holdfast__V1__Policy *pol
         policy->mailbox_max = standard.mailbox_max;
     if (policy->operation_window_ms < POLICY_WINDOW_MS_MIN ||
         policy->operation_window_ms > POLICY_WINDOW_MS_MAX)
-        return refuse_number(arena, context->refusal, "policy.operation_window_ms",
-                             "900000 to 604800000", (int64_t)policy->operation_window_ms);
+        return refuse_unsigned(arena, context->refusal, "policy.operation_window_ms",
+                               "900000 to 604800000", policy->operation_window_ms);
     if (policy->operations_max < POLICY_OPERATIONS_MIN ||
         policy->operations_max > POLICY_OPERATIONS_MAX)
-        return refuse_number(arena, context->refusal, "policy.operations_max", "1000 to 100000000",
-                             (int64_t)policy->operations_max);
+        return refuse_unsigned(arena, context->refusal, "policy.operations_max",
+                               "1000 to 100000000", policy->operations_max);
     if (policy->items_max > POLICY_ITEMS_MAX)
         return refuse_number(arena, context->refusal, "policy.items_max", "1 to 1000000",
                              policy->items_max);

@@ -92,6 +92,7 @@ static void a_silent_holder_is_displaced_when_the_grace_period_ends(void **state
     holdfast__v1__start_session_response__free_unpacked(response, NULL);
     assert_null(fixture_grant(f, "ann", held, 1));
     assert_refused(f, ERROR(SESSION_LOST));
+    assert_string_equal(f->error->holder, SERVER_B);
 }
 
 static void a_later_claim_replaces_the_claimant_but_not_the_deadline(void **state)

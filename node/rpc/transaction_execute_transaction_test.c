@@ -495,6 +495,35 @@ static void a_swap_with_oneself_is_refused_and_so_is_one_of_nothing(void **state
     assert_int_equal(gold_of(w, w->amy), 1);
 }
 
+static void assert_not_reversible(struct world *w, char *player, const char *op_id,
+                                  const char *kind)
+{
+    Holdfast__V1__ReverseEntryRequest request = HOLDFAST__V1__REVERSE_ENTRY_REQUEST__INIT;
+
+    request.player_id = player;
+    request.op_id = fixture_op_id(w->f);
+    request.authority = fixture_authority(w->f, "unheld");
+    request.target_op_id = text_lend(op_id);
+    request.reason = (char *)"mistake";
+    assert_null(fixture_mutate(w->f, METHOD_REVERSE_ENTRY, &request.base));
+    assert_int_equal(w->f->error->code, ERROR(NOT_REVERSIBLE));
+    assert_string_equal(w->f->error->value, kind);
+    assert_non_null(strstr(w->f->error->message, "carry out the opposite one"));
+}
+
+/* The transaction's outcome is its home player's, and names no entry; the other has none. */
+static void what_a_transaction_wrote_is_refused_as_not_reversible_to_each_player(void **state)
+{
+    struct world *w = *state;
+    execute_request *request = execute_make(w, "claim:a");
+
+    add_move(w, request, 30);
+    assert_non_null(execute(w, request));
+    fixture_restart(w->f);
+    assert_not_reversible(w, w->ann, "claim:a", "TXN_TAKE");
+    assert_not_reversible(w, w->amy, "claim:a", "TXN_GIVE");
+}
+
 static void ledgers_tell_what_went_and_what_came(void **state)
 {
     struct world *w = *state;
@@ -621,6 +650,7 @@ int main(void)
         WORLD_TEST(logs_of_earlier_versions_are_applied_as_they_were),
         WORLD_TEST(the_system_may_only_give),
         WORLD_TEST(a_swap_with_oneself_is_refused_and_so_is_one_of_nothing),
+        WORLD_TEST(what_a_transaction_wrote_is_refused_as_not_reversible_to_each_player),
         WORLD_TEST(ledgers_tell_what_went_and_what_came),
         WORLD_TEST(an_old_log_is_applied_to_the_same_rows),
         WORLD_TEST(a_caller_cannot_use_the_old_form),

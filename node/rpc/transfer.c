@@ -41,8 +41,8 @@ err transfer_text_check(struct check_context *context, const struct transfer *tr
                               text_shorten(context->arena, text));
     if (transfer->expires_in_ms != 0 &&
         (transfer->expires_in_ms < EXPIRES_MS_MIN || transfer->expires_in_ms > EXPIRES_MS_MAX))
-        return refuse_number(context->arena, context->refusal, "expires_in_ms",
-                             "1000 to 31536000000, or 0", (int64_t)transfer->expires_in_ms);
+        return refuse_unsigned(context->arena, context->refusal, "expires_in_ms",
+                               "1000 to 31536000000, or 0", transfer->expires_in_ms);
     return wallet_reason_check(context, transfer->reason);
 }
 

@@ -161,15 +161,15 @@ static err typed_parse(struct slice text, struct op_id *ret_id, const char **ret
         size_t size = strlen(kinds[i]);
         struct slice rest = { text.data + size, text.size - size };
         if (rest.size < TYPED_BYTES_MIN || rest.size > TYPED_BYTES_MAX) {
-            *ret_why = "a typed op_id has 1 to 150 bytes after its kind";
+            *ret_why = "a kind of op_id with 1 to 150 bytes behind it";
             return ERR_INVALID;
         }
         if (!ascii_is_visible(rest)) {
-            *ret_why = "a typed op_id holds only printable ASCII without spaces";
+            *ret_why = "printable ASCII without spaces behind the kind of the op_id";
             return ERR_INVALID;
         }
         if (slice_begins_with(text, SLICE_LITERAL("match:")) && !has_two_parts(rest)) {
-            *ret_why = "a match op_id is match:<id>:<ver>";
+            *ret_why = "match:<id>:<ver>";
             return ERR_INVALID;
         }
         *ret_id = (struct op_id){ .typed = true,
@@ -187,13 +187,13 @@ err op_id_parse(struct slice text, struct op_id *ret_id, const char **ret_why)
     struct uuid uuid;
 
     if (text.size == 0) {
-        *ret_why = "an op_id is required, so that a retry has one outcome";
+        *ret_why = "an op_id, under which a retry finds the same outcome";
         return ERR_INVALID;
     }
     if (uuid_parse(text, &uuid) != ERR_OK)
         return typed_parse(text, ret_id, ret_why);
     if (!uuid_is_v7(&uuid)) {
-        *ret_why = "a UUID op_id must be version 7: it carries the time it was made";
+        *ret_why = "a UUID of version 7, which carries the time it was made, or a typed op_id";
         return ERR_INVALID;
     }
     *ret_id = (struct op_id){ .uuid = uuid, .text = text };

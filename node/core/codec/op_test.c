@@ -145,7 +145,11 @@ static void op_ids_are_uuid_v7_or_typed_keys_of_known_kinds(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         why = NULL;
         assert_int_equal(op_id_parse(slice_from_text(bad[i]), &id, &why), ERR_INVALID);
+        /* It stands behind "expected", so it names what is expected, and is no sentence. */
         assert_non_null(why);
+        assert_null(strstr(why, " has "));
+        assert_null(strstr(why, " is "));
+        assert_null(strstr(why, " must "));
     }
     memset(longest + 8, 'x', 150);
     assert_int_equal(op_id_parse(slice_from_text(longest), &id, &why), ERR_OK);

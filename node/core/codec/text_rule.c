@@ -7,7 +7,7 @@
 #define VALUE_BYTES_MAX 64u
 #define PLAYER_KIND     "player:"
 
-/* Bytes of the sequence at the front of `text`; 0 when it is not UTF-8. */
+/* Bytes of the sequence at the front of `text`; 0 when it is not UTF-8, or a control character. */
 static size_t sequence_size(struct slice text)
 {
     uint8_t c = text.data[0];
@@ -54,6 +54,32 @@ bool text_is_name(struct slice text, size_t size_max)
 }
 
 const char *text_shorten(struct arena *arena, struct slice text)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *copy = arena_alloc(arena, VALUE_BYTES_MAX + 1);
+    size_t size = 0;
+
+    while (text.size > 0) {
+        size_t taken = sequence_size(text);
+        size_t width = taken > 0 ? taken : sizeof "\\xff" - 1;
+        if (size + width > VALUE_BYTES_MAX)
+            break;
+        if (taken > 0) {
+            memcpy(copy + size, text.data, taken);
+        } else {
+            const char escape[] = { '\\', 'x', digits[text.data[0] >> 4],
+                                    digits[text.data[0] & 15] };
+            memcpy(copy + size, escape, sizeof escape);
+            taken = 1;
+        }
+        size += width;
+        text = (struct slice){ text.data + taken, text.size - taken };
+    }
+    copy[size] = 0;
+    return copy;
+}
+
+const char *text_shorten_ascii(struct arena *arena, struct slice text)
 {
     size_t size = text.size < VALUE_BYTES_MAX ? text.size : VALUE_BYTES_MAX;
     char *copy = arena_alloc(arena, size + 1);

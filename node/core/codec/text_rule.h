@@ -11,8 +11,11 @@
 bool text_is_clean(struct slice text);
 /* 1 to `size_max` of [a-z0-9_]. */
 bool text_is_name(struct slice text, size_t size_max);
-/* For an error's `value`: at most 64 bytes, printable ASCII; the rest becomes '?'. */
+/* For an error's `value`: at most 64 bytes of UTF-8, cut between two characters. What is malformed
+ * or a control character is told byte by byte, as `\x0a`. */
 const char *text_shorten(struct arena *arena, struct slice text);
+/* The same in printable ASCII; the rest becomes '?'. For logs of earlier versions alone. */
+const char *text_shorten_ascii(struct arena *arena, struct slice text);
 
 /* "player:<id>" with a valid id. ERR_INVALID: `ret_why` is static text. */
 NODISCARD err entity_parse(struct slice entity, const char **ret_why);

@@ -170,6 +170,9 @@ json_t *document_parse(struct document_context *context, const char *field, cons
     const char *why = NULL;
     json_t *json = json_canon_parse(slice_from_text(text), &why);
 
+    if (json == NULL && text[0] == 0 && strcmp(field, "json") == 0)
+        why =
+            "a JSON value: absent, empty and null are none, and DeleteDocument removes a document";
     if (json == NULL)
         (void)refuse_invalid(context->arena, context->refusal, field, why,
                              text_shorten(context->arena, slice_from_text(text)));
@@ -404,6 +407,16 @@ err document_check(struct document_context *context, const struct document_place
     return make_write(context, place, asked, change, &write);
 }
 
+/* As the collection's policy has paths, and each once. */
+static err refuse_path(struct document_context *context, const struct document_change *change,
+                       uint64_t place)
+{
+    CHECK(place < change->edits->count);
+    return refuse_invalid(context->arena, context->refusal, change->updates ? "patch" : "json",
+                          "paths that differ, each of names of at least a byte",
+                          text_shorten(context->arena, change->edits->list[place].path));
+}
+
 err document_commit(struct document_context *context, const struct document_place *place,
                     const struct document_write *asked, const struct document_change *change,
                     struct document_begun *ret_begun)
@@ -417,6 +430,8 @@ err document_commit(struct document_context *context, const struct document_plac
     if (e != ERR_OK)
         return e;
     e = merge_write(context->replica, context->now_ms, &write, &written, &refusal);
+    if (e == ERR_INVALID && refusal.field != NULL && strcmp(refusal.field, "path") == 0)
+        return refuse_path(context, change, refusal.value);
     if (e != ERR_OK)
         return document_refuse(context, e, &refusal);
     struct buf token = { 0 };
@@ -620,6 +635,5 @@ err document_refuse(struct document_context *context, err why, const struct merg
     }
     if (strcmp(field, "token") == 0)
         return refuse_context(context, "the context of an earlier answer about this document");
-    return refuse_invalid(arena, context->refusal, strcmp(field, "path") == 0 ? "patch" : field,
-                          "steps whose paths differ, as the collection's policy has them", "");
+    return refuse_invalid(arena, context->refusal, field, "what the collection's policy has", "");
 }

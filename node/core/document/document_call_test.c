@@ -279,6 +279,24 @@ static void leaves_of_both_sides_stand(void **state)
     shows(f, 0, "settings", "{\"a\":{\"n\":{}},\"b/c\":true,\"z\":0}");
 }
 
+static void an_empty_object_or_set_takes_everything_away(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(put(f, 0, &(struct put){ "settings", "{\"a\":1}", NULL, 0, NULL }), ERR_OK);
+    assert_int_equal(put(f, 0, &(struct put){ "settings", "{}", NULL, 0, OP "2" }), ERR_OK);
+    shows(f, 0, "settings", NULL);
+    assert_int_equal(put(f, 0, &(struct put){ "settings", "{}", NULL, 0, OP "3" }), ERR_OK);
+    assert_int_equal(put(f, 0, &(struct put){ "settings", "{\"b\":{}}", NULL, 0, OP "4" }), ERR_OK);
+    shows(f, 0, "settings", "{\"b\":{}}");
+    assert_int_equal(put(f, 0, &(struct put){ "tags", "[\"a\"]", NULL, 0, NULL }), ERR_OK);
+    assert_int_equal(put(f, 0, &(struct put){ "tags", "[]", NULL, 0, OP "2" }), ERR_OK);
+    shows(f, 0, "tags", NULL);
+    assert_int_equal(put(f, 0, &(struct put){ "tags", "[\"a\"]", NULL, 0, OP "3" }), ERR_OK);
+    assert_int_equal(put(f, 0, &(struct put){ "tags", "{}", NULL, 0, OP "4" }), ERR_OK);
+    shows(f, 0, "tags", NULL);
+}
+
 static void steps_of_leaves_are_carried_out_one_after_the_other(void **state)
 {
     static const struct {
@@ -463,8 +481,16 @@ static void bad_input_is_refused_with_its_field(void **state)
             "json");
     refused(f, put(f, 0, &(struct put){ "tags", "[1]", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
             "json");
-    refused(f, put(f, 0, &(struct put){ "tags", "[\"a\",\"a\"]", NULL, 0, NULL }),
-            CODE(INVALID_ARGUMENT), NULL);
+    refused(f, put(f, 0, &(struct put){ "tags", "[\"b\",\"\u00e9\",\"\u00e9\"]", NULL, 0, NULL }),
+            CODE(INVALID_ARGUMENT), "json");
+    assert_string_equal(f->pair.refusal.message,
+                        "json: expected strings that differ, got \"\u00e9\"");
+    refused(f, put(f, 0, &(struct put){ "prefs", "", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
+            "json");
+    assert_non_null(strstr(f->pair.refusal.message, "absent, empty and null are none"));
+    refused(f, step(f, "settings", (struct step){ KIND(SET), "/a//b", "1", NULL }),
+            CODE(INVALID_ARGUMENT), "patch");
+    assert_string_equal(f->pair.refusal.value, "a//b");
     refused(f, put(f, 0, &(struct put){ "stats", "{}", NULL, 0, NULL }), CODE(INVALID_ARGUMENT),
             "json");
     refused(f, merge(f, "rooms", "{}"), CODE(INVALID_ARGUMENT), "merge");
@@ -736,6 +762,7 @@ int main(void)
         TEST(writes_that_did_not_know_of_each_other_are_siblings_until_one_has_seen_both),
         TEST(a_write_that_saw_no_sibling_replaces_its_own_alone),
         TEST(leaves_of_both_sides_stand),
+        TEST(an_empty_object_or_set_takes_everything_away),
         TEST(steps_of_leaves_are_carried_out_one_after_the_other),
         TEST(sets_and_counters_are_changed_by_steps),
         TEST(a_last_write_is_edited_as_a_whole),

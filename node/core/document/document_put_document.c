@@ -1,8 +1,16 @@
+#include "node/core/codec/text_rule.h"
 #include "node/core/document/call.h"
 
-/* An array of strings, each once. */
+static bool is_empty_object(const json_t *value)
+{
+    return json_is_object(value) && json_object_size(value) == 0;
+}
+
+/* An array of strings, each once. Plain JSON takes [] for {}, so either is the set of nothing. */
 static err put_set(struct value_edits *edits, const json_t *value)
 {
+    if (is_empty_object(value))
+        return ERR_OK;
     if (!json_is_array(value)) {
         edits->why = "an array of strings";
         return ERR_INVALID;
@@ -15,6 +23,13 @@ static err put_set(struct value_edits *edits, const json_t *value)
         if (!json_is_string(element) || edit.path.size == 0) {
             edits->why = "an array of strings of at least a byte";
             return ERR_INVALID;
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (slice_equal(edits->list[j].path, edit.path)) {
+                edits->why = "strings that differ";
+                edits->given = edit.path;
+                return ERR_INVALID;
+            }
         }
         if (value_add(edits, &edit) != ERR_OK)
             return ERR_INVALID;
@@ -30,8 +45,8 @@ static err make_edits(const struct document_rule *rule, const json_t *value,
     case MERGE_POLICY_VECTOR:
         return value_whole(edits, value);
     case MERGE_POLICY_MERGE:
-        if (!json_is_object(value) || json_object_size(value) == 0) {
-            edits->why = "an object with at least one field";
+        if (!json_is_object(value)) {
+            edits->why = "an object";
             return ERR_INVALID;
         }
         return value_leaves(edits, (struct slice){ 0 }, value, false);
@@ -46,11 +61,10 @@ static err make_edits(const struct document_rule *rule, const json_t *value,
 static err put(struct document_context *context, const struct document_place *place,
                const Holdfast__V1__PutDocumentRequest *request, struct document_begun *ret_begun)
 {
-    const struct document_write write = { .op_id = request->op_id,
-                                          .durability = request->durability,
-                                          .has_ttl = request->_ttl_ms_case != 0,
-                                          .ttl_ms = request->ttl_ms,
-                                          .content = slice_from_text(request->json) };
+    struct document_write write = { .op_id = request->op_id,
+                                    .durability = request->durability,
+                                    .has_ttl = request->_ttl_ms_case != 0,
+                                    .ttl_ms = request->ttl_ms };
     struct value_edits *edits = arena_zalloc(context->arena, sizeof *edits);
     err e = document_expiry(context, place, &write, &edits->expires_ms);
     json_t *json = e == ERR_OK ? document_parse(context, "json", request->json) : NULL;
@@ -59,9 +73,12 @@ static err put(struct document_context *context, const struct document_place *pl
         return ERR_INVALID;
     edits->arena = context->arena;
     if (make_edits(place->rule, json, edits) != ERR_OK)
-        e = refuse_invalid(context->arena, context->refusal, "json", edits->why, "");
+        e = refuse_invalid(context->arena, context->refusal, "json", edits->why,
+                           text_shorten(context->arena, edits->given));
     if (e == ERR_OK) {
         bool whole = place->rule->policy != MERGE_POLICY_VECTOR;
+        if (edits->count > 0) /* Else it takes away, as a delete does: each attempt writes. */
+            write.content = slice_from_text(request->json);
         e = document_commit(context, place, &write,
                             &(struct document_change){ edits, whole, false }, ret_begun);
     }

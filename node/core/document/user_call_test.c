@@ -527,6 +527,35 @@ static void two_calls_have_to_fit_among_those_that_wait(void **state)
     assert_true(f->refusal.retry_after_ms > 0);
 }
 
+static void a_display_name_is_cleared_by_saying_so(void **state)
+{
+    struct pair *f = *state;
+    upsert_request request = asked();
+
+    request.display_name = text_lend("Ada");
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+    request.clear_display_name = true;
+    refused(f, &request, CODE(INVALID_ARGUMENT), "display_name");
+    request.display_name = text_lend("");
+    request.op_id = text_lend("018bcfe5-6800-7000-8000-000000000002");
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+    assert_string_equal(told(f)->display_name, "");
+    assert_string_equal(get(f, 0)->user->display_name, "");
+    assert_int_not_equal(get(f, 0)->user->created_at_ms, 0);
+}
+
+/* The message says what is missing, and begins with no empty field. */
+static void a_call_that_gives_nothing_is_told_what_it_may_give(void **state)
+{
+    struct pair *f = *state;
+    upsert_request request = asked();
+
+    assert_int_equal(upsert(f, 0, &request), ERR_OK);
+    request.op_id = text_lend("018bcfe5-6800-7000-8000-000000000002");
+    refused(f, &request, CODE(INVALID_ARGUMENT), "");
+    assert_memory_equal(f->refusal.message, "expected at least one of display_name, ", 39);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +577,8 @@ int main(void)
         TEST(a_patch_and_a_record_have_their_limits),
         TEST(a_full_shard_takes_no_new_user),
         TEST(two_calls_have_to_fit_among_those_that_wait),
+        TEST(a_display_name_is_cleared_by_saying_so),
+        TEST(a_call_that_gives_nothing_is_told_what_it_may_give),
 #undef TEST
     };
 

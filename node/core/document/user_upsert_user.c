@@ -42,6 +42,13 @@ static err add_name(struct upsert *upsert)
     const char *name = upsert->request->display_name;
     struct slice text = slice_from_text(name);
 
+    if (upsert->request->clear_display_name && text.size > 0)
+        return invalid(upsert, "display_name", "none, with clear_display_name", name);
+    if (upsert->request->clear_display_name)
+        return value_add(upsert->record, &(struct merge_edit){
+                                             .path = slice_from_text(USER_PATH_NAME),
+                                             .remove = true,
+                                         });
     if (text.size == 0)
         return ERR_OK;
     if (text.size > USER_NAME_BYTES_MAX || !text_is_clean(text))
@@ -98,7 +105,8 @@ static err add_times(struct upsert *upsert)
         e = add_leaf(upsert, USER_PATH_SEEN, json_integer(now_ms));
     if (e == ERR_OK && upsert->record->count == 0)
         e = invalid(upsert, "",
-                    "at least one of display_name, attributes, settings, connection, disconnect",
+                    "at least one of display_name, clear_display_name, attributes, settings, "
+                    "connection, disconnect",
                     "");
     return e;
 }

@@ -18,7 +18,8 @@ struct value_edits {
     uint64_t expires_ms; /* Of what is written; 0: never. */
     uint32_t count;
     struct merge_edit list[MERGE_EDITS_MAX];
-    const char *why; /* What is wrong, if something is: what was expected. Static. */
+    const char *why;    /* What is wrong, if something is: what was expected. Static. */
+    struct slice given; /* What stands there instead; empty: not told. Borrowed. */
 };
 
 /* The whole value at the empty path. ERR_INVALID: `why`. */

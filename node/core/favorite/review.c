@@ -230,7 +230,7 @@ static err refuse_edge(const struct review *r, uint32_t place, const char *why)
                    arena_printf(context->arena, "target_ids[%" PRIu32 "]", place), "%s", why);
 
     context->refusal->value =
-        text_shorten(context->arena, arena_copy(context->arena, r->targets[place]));
+        value_shorten_applied(context, arena_copy(context->arena, r->targets[place]));
     return e;
 }
 

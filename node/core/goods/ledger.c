@@ -229,6 +229,21 @@ err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind, uint64
     return reader.bad ? ERR_CORRUPT : ERR_OK;
 }
 
+err ledger_row_peek_op_id(struct slice row, struct slice *ret_op_id)
+{
+    struct reader reader = reader_from(row);
+
+    (void)read_u8(&reader);  /* Version. */
+    (void)read_u64(&reader); /* Seq. */
+    (void)read_u8(&reader);  /* Kind. */
+    (void)read_u64(&reader); /* Time. */
+    (void)read_u64(&reader); /* Epoch, */
+    (void)read_u64(&reader); /* owner, */
+    (void)read_u64(&reader); /* counter. */
+    *ret_op_id = read_raw(&reader, read_u8(&reader));
+    return reader.bad ? ERR_CORRUPT : ERR_OK;
+}
+
 bool ledger_row_is_lost(struct slice row)
 {
     Holdfast__V1__LedgerKind kind;

@@ -67,6 +67,9 @@ NODISCARD err ledger_row_decode(struct slice row, struct arena *arena,
 NODISCARD err ledger_row_peek(struct slice row, Holdfast__V1__LedgerKind *ret_kind,
                               uint64_t *ret_at_ms);
 
+/* The op_id of a stored row, borrowed from it. ERR_CORRUPT: too short for one. */
+NODISCARD err ledger_row_peek_op_id(struct slice row, struct slice *ret_op_id);
+
 /* Stands in the place of an entry that could not be read: the next one chains to what was there. */
 bool ledger_row_is_lost(struct slice row);
 

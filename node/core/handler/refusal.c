@@ -1,8 +1,10 @@
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "node/core/codec/arena_proto.h"
+#include "node/core/codec/text_rule.h"
 #include "node/core/handler/handler.h"
 #include "node/core/handler/refusal.h"
 #include "runtime/base/check.h"
@@ -39,8 +41,8 @@ err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *fie
                    const char *limit, const char *value)
 {
     (void)refuse(arena, refusal, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_INVALID_ARGUMENT, field,
-                 value[0] != 0 ? "%s: expected %s, got \"%s\"" : "%s: expected %s%s", field, limit,
-                 value);
+                 value[0] != 0 ? "%s%sexpected %s, got \"%s\"" : "%s%sexpected %s%s", field,
+                 field[0] != 0 ? ": " : "", limit, value);
     refusal->limit = limit;
     refusal->value = value;
     return ERR_INVALID;
@@ -63,6 +65,12 @@ err refuse_number(struct arena *arena, struct refusal *refusal, const char *fiel
                           arena_printf(arena, "%lld", (long long)value));
 }
 
+err refuse_unsigned(struct arena *arena, struct refusal *refusal, const char *field,
+                    const char *limit, uint64_t value)
+{
+    return refuse_invalid(arena, refusal, field, limit, arena_printf(arena, "%" PRIu64, value));
+}
+
 const char *entry_field(struct arena *arena, const char *list, size_t place, const char *key,
                         const char *name)
 {
@@ -78,6 +86,12 @@ const char *entry_field_applied(const struct apply_context *context, const char 
     bool by_key = context->version >= ENTRY_KEYS_APPLY_VERSION;
 
     return entry_field(context->arena, list, place, by_key ? key : "", name);
+}
+
+const char *value_shorten_applied(const struct apply_context *context, struct slice value)
+{
+    return context->version >= LETTERS_APPLY_VERSION ? text_shorten(context->arena, value)
+                                                     : text_shorten_ascii(context->arena, value);
 }
 
 void refusal_tell_field(struct apply_context *context, const char *field)

@@ -13,6 +13,9 @@ err refuse_invalid(struct arena *arena, struct refusal *refusal, const char *fie
                    const char *limit, const char *value);
 err refuse_number(struct arena *arena, struct refusal *refusal, const char *field,
                   const char *limit, int64_t value);
+/* The same of a field that has no sign: 2^64 - 1 is told as such, never as -1. */
+err refuse_unsigned(struct arena *arena, struct refusal *refusal, const char *field,
+                    const char *limit, uint64_t value);
 /*
  * The field of a refusal within an entry of a map: `currencies["gold"].amount`, `edits["a"]`. Maps
  * are sorted for the log (canonical_order.h), and a repetition may come in another order, so no
@@ -25,6 +28,9 @@ const char *entry_field(struct arena *arena, const char *list, size_t place, con
 #define ENTRY_KEYS_APPLY_VERSION 5u
 const char *entry_field_applied(const struct apply_context *context, const char *list, size_t place,
                                 const char *key, const char *name);
+/* At apply: text_shorten, which told no letters beyond ASCII in entries of before. */
+#define LETTERS_APPLY_VERSION 10u
+const char *value_shorten_applied(const struct apply_context *context, struct slice value);
 /* At apply: what is refused was put together from the request, which has it under `field`, or had
  * it in another place. Does nothing to a refusal without a field, nor in entries of before. */
 void refusal_tell_field(struct apply_context *context, const char *field);

@@ -291,7 +291,7 @@ static err refuse_step(struct edit_step *step, size_t place, err e, const char *
                  step_field(step, name), "section %s at %s: expected %s", step->edit->name, path,
                  why);
     context->refusal->limit = why;
-    context->refusal->value = text_shorten(context->arena, slice_from_text(path));
+    context->refusal->value = value_shorten_applied(context, slice_from_text(path));
     return ERR_CONFLICT;
 }
 

@@ -117,9 +117,12 @@ static err stands_find(struct apply_context *context, uint32_t destination,
     if (row->last_seq <= CHANNEL_REPAIR_SEQ_MAX &&
         row->last_seq - row->watermark <= CHANNEL_REPAIR_SPAN_MAX)
         return ERR_OK;
-    return refuse_number(context->arena, context->refusal, "other_end.highest_record",
-                         "at most 1048576 above the lowest record that is open here",
-                         (int64_t)other->highest_record);
+    const char *field = "other_end.highest_record";
+    const char *limit = "at most 1048576 above the lowest record that is open here";
+    if (context->version < LETTERS_APPLY_VERSION) /* It had a sign. */
+        return refuse_number(context->arena, context->refusal, field, limit,
+                             (int64_t)other->highest_record);
+    return refuse_unsigned(context->arena, context->refusal, field, limit, other->highest_record);
 }
 
 static err outgoing_repair(struct apply_context *context, uint32_t destination,

@@ -316,7 +316,7 @@ static err take_section(struct rebuild *r, const struct section_info *known, siz
         return refuse_invalid(context->arena, context->refusal,
                               arena_printf(context->arena, "sections[%zu]", place),
                               "a section that the player has, and that can be read",
-                              text_shorten(context->arena, known->name));
+                              value_shorten_applied(context, known->name));
     }
     if (player_find_section(&r->player, known->name) != NULL)
         return ERR_OK;

@@ -184,6 +184,9 @@ err authority_check_kind(struct arena *arena, struct refusal *refusal,
     return e;
 }
 
+/* From then on SESSION_LOST tells who holds the player now. */
+#define SUCCESSOR_APPLY_VERSION 10u
+
 static err session_lost(struct apply_context *context)
 {
     const struct session *session = &context->player->session;
@@ -194,9 +197,12 @@ static err session_lost(struct apply_context *context)
         why = "its server's registration has expired";
     else if (session->fence < authority->fence)
         why = "it was never granted";
-    return refuse(context->arena, context->refusal, CODE(SESSION_LOST),
-                  context->version >= 3 ? "authority" : "authority.session.token",
-                  "the session is no longer current: %s", why);
+    err e = refuse(context->arena, context->refusal, CODE(SESSION_LOST),
+                   context->version >= 3 ? "authority" : "authority.session.token",
+                   "the session is no longer current: %s", why);
+    if (context->version >= SUCCESSOR_APPLY_VERSION && session_is_live(session, context->meta))
+        context->refusal->holder = incarnation_text(context->arena, session->incarnation);
+    return e;
 }
 
 /* Replicas of an earlier version tell no caller: they may stand beside this one. */
