@@ -15,7 +15,8 @@
 #define KEEPALIVE_S         60u      /* Until TCP asks whether a silent client is still there. */
 #define EVICT_IDLE_MS_MIN   1000u    /* None is closed sooner to make room. */
 #define STRANGER_READ_BYTES 8192u
-#define TURN_READS          4u /* Of HTTP_READ_BYTES, before others have their turn. */
+#define TURN_READS          4u      /* Of HTTP_READ_BYTES, before others have their turn. */
+#define WRITE_BYTES         131072u /* At once, before others have their turn. */
 
 static const char h2_preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #define H2_PREFACE_SIZE (sizeof h2_preface - 1)
@@ -128,14 +129,46 @@ static bool close_slow_reader(struct http_conn *conn)
     return true;
 }
 
+/* `left` of what libuv and the turns of TLS have waits still. */
+static void took(struct http_conn *conn, size_t left)
+{
+    CHECK(conn->sending_left >= left);
+    http_waiting_drained(conn, conn->sending_left - left);
+    conn->sending_left = left;
+    conn->taken_ms = http_now_ms(conn->server);
+}
+
+static void on_written(uv_write_t *write, int status);
+
+/* Hands libuv the next piece of `sending`. It tells in a later round that it was written. */
+static void write_piece(struct http_conn *conn)
+{
+    size_t left = conn->sending.size - conn->sending_at;
+    size_t size = left < WRITE_BYTES ? left : WRITE_BYTES;
+    uv_buf_t bytes = uv_buf_init((char *)conn->sending.data + conn->sending_at, (unsigned)size);
+
+    conn->sending_at += size;
+    if (uv_write(&conn->write, (uv_stream_t *)&conn->tcp, &bytes, 1, on_written) != 0) {
+        conn->writing = false;
+        http_conn_close(conn);
+    }
+}
+
 static void on_written(uv_write_t *write, int status)
 {
     struct http_conn *conn = write->data;
+    size_t unsent = conn->sending.size - conn->sending_at;
 
+    if (status == 0 && conn->state != CONN_CLOSED && unsent > 0) {
+        took(conn, unsent + conn->clear_left);
+        conn->since_ms = conn->taken_ms;
+        http_waiting_count(conn);
+        write_piece(conn);
+        return;
+    }
     conn->writing = false;
-    CHECK(conn->sending_left >= conn->clear_left);
-    http_waiting_drained(conn, conn->sending_left - conn->clear_left);
-    conn->sending_left = conn->clear_left;
+    took(conn, conn->clear_left);
+    conn->sending_at = 0;
     buf_clear(&conn->sending);
     if (conn->sending.capacity > KEPT_BYTES_MAX)
         buf_deinit(&conn->sending);
@@ -163,23 +196,20 @@ static struct buf *wire_of(struct http_conn *conn)
     return tls_session_output(conn->tls);
 }
 
-/* The rest of `wire` goes through libuv's queue. */
+/* The rest of `wire` goes through libuv's queue, in pieces: the kernel takes megabytes at once, and
+ * other connections would wait for that. */
 static void write_rest(struct http_conn *conn, struct buf *wire, size_t sent)
 {
     struct buf empty = conn->sending;
-    uv_buf_t bytes;
 
-    CHECK(!conn->writing);
+    CHECK(!conn->writing && empty.size == 0);
     conn->sending = *wire;
     *wire = empty;
+    conn->sending_at = sent;
     conn->sending_left = conn->sending.size - sent + conn->clear_left;
-    bytes = uv_buf_init((char *)conn->sending.data + sent, (unsigned)(conn->sending.size - sent));
     conn->writing = true;
     conn->taken_ms = http_now_ms(conn->server);
-    if (uv_write(&conn->write, (uv_stream_t *)&conn->tcp, &bytes, 1, on_written) != 0) {
-        conn->writing = false;
-        http_conn_close(conn);
-    }
+    write_piece(conn);
 }
 
 static void send_waiting(struct http_conn *conn)
@@ -190,7 +220,8 @@ static void send_waiting(struct http_conn *conn)
 
     if (conn->state == CONN_CLOSED || wire->size == 0)
         return;
-    uv_buf_t bytes = uv_buf_init((char *)wire->data, (unsigned)wire->size);
+    size_t piece = wire->size < WRITE_BYTES ? wire->size : WRITE_BYTES;
+    uv_buf_t bytes = uv_buf_init((char *)wire->data, (unsigned)piece);
     /* While more is to be encrypted (what was answered meanwhile, too), libuv writes: it tells so
      * in the next round. */
     bool more = conn->tls != NULL && conn->clear_left + conn->out.size > 0;
@@ -668,7 +699,8 @@ static bool is_late(uint64_t since_ms, uint32_t timeout_ms, uint64_t now_ms)
  * what the client sends, does not put that off. */
 static bool tick_writing(struct http_conn *conn, uint64_t now_ms)
 {
-    size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp) + conn->clear_left;
+    size_t left = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp) + conn->sending.size -
+                  conn->sending_at + conn->clear_left;
 
     if (left < conn->sending_left) {
         http_waiting_drained(conn, conn->sending_left - left);

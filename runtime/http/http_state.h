@@ -90,6 +90,7 @@ struct http_conn {
     struct buf clear;    /* TLS: what of `out` is being encrypted, a turn at a time.   */
     size_t clear_left;   /* Of that: not encrypted yet.                                */
     struct buf sending;  /* With libuv.                                                */
+    size_t sending_at;   /* Of that: up to here libuv has it.                          */
     size_t sending_left; /* Of that, and clear_left. */
     size_t stream_bytes; /* In the exchanges' `out`.                          */
     size_t wire_bytes;   /* http_waiting_of, as counted for the server. */
