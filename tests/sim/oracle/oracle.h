@@ -190,6 +190,8 @@ void floor_check(struct sim *sim, uint32_t shard);
 
 /* ---- model_policy.c ---- */
 void policy_begin(struct policy_model *policy);
+/* Shards in which the policy that etcd has is not in force. */
+uint32_t policy_pending(struct sim *sim);
 
 /* ---- model_key.c ---- */
 /* What a `key:` stood for may be over at that time, is over for sure. */
