@@ -303,7 +303,7 @@ static void rest_again(struct sim *sim)
 {
     struct rest_wait wait = rest_wait_begin(sim, HEAL_MS_MAX);
 
-    while ((definition_pending(sim) > 0 || !oracle_converged(sim)) &&
+    while ((definition_pending(sim) > 0 || policy_pending(sim) > 0 || !oracle_converged(sim)) &&
            rest_wait_goes_on(sim, &wait)) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
@@ -313,6 +313,8 @@ static void rest_again(struct sim *sim)
         sim_fail(sim, oracle_converged_count(sim), "the cluster does not come to rest again");
     } else if (definition_pending(sim) > 0) {
         sim_fail(sim, 0, "%u shards never follow the definitions", definition_pending(sim));
+    } else if (policy_pending(sim) > 0) {
+        sim_fail(sim, 0, "%u shards never get the policy that etcd has", policy_pending(sim));
     }
 }
 

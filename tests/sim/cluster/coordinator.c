@@ -645,6 +645,7 @@ static void policy_late(struct sim *sim, const Holdfast__V1__Policy *before)
         HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
 
     request.policy = (Holdfast__V1__Policy *)(uintptr_t)before;
+    request.generation = etcd_generation(sim);
     request.shard = die % sim->shard_count;
     for (uint32_t i = 0; i < sim->node_count; i++) {
         struct sim_event event = { .kind = EV_CALL, .node = PROC_NODE + i };

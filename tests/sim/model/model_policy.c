@@ -13,10 +13,13 @@
 #define ITEMS_STANDARD    10000u
 #define MAILS_STANDARD    1000u
 #define RESERVATIONS_MOST 64u
+#define GENERATION_SINCE  10u
 
 void policy_begin(struct policy_model *policy)
 {
-    *policy = (struct policy_model){ .items_max = ITEMS_STANDARD, .mailbox_max = MAILS_STANDARD };
+    *policy = (struct policy_model){ .generation = 1,
+                                     .items_max = ITEMS_STANDARD,
+                                     .mailbox_max = MAILS_STANDARD };
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
         policy->most[i] = AMOUNT_MOST;
 }
@@ -41,11 +44,17 @@ void policy_logged(struct change *c)
     const Holdfast__Internal__V1__ApplyPolicyRequest *request = (const void *)c->request;
     const Holdfast__V1__Policy *given = request->policy;
     struct policy_model *policy = &c->shard->policy;
+    bool by_generation = applier_meta(c->shard->applier)->apply_version >= GENERATION_SINCE;
+    uint64_t generation = by_generation ? request->generation : policy->generation;
+    bool late = generation < policy->generation ||
+                (generation == policy->generation && given->version <= policy->version);
 
-    c->sim->counts.policies_late += given->version <= policy->version;
-    if (c->outcome->kind != OUTCOME_COMMITTED || given->version <= policy->version)
+    c->sim->counts.policies_late += late;
+    c->sim->counts.policies_again += !late && given->version <= policy->version;
+    if (c->outcome->kind != OUTCOME_COMMITTED || late)
         return;
     policy_begin(policy);
+    policy->generation = generation;
     policy->version = given->version;
     policy->items_max = items_of_policy(given);
     policy->mailbox_max = mails_of_policy(given);
@@ -61,7 +70,9 @@ void policy_check_stored(const struct change *c)
     const struct policy *stored = &applier_meta(c->shard->applier)->policy;
     const struct policy_model *policy = &c->shard->policy;
 
-    if (stored->version != policy->version)
+    if (stored->generation != policy->generation)
+        model_fail(c, "a policy of another generation is in force", stored->generation);
+    else if (stored->version != policy->version)
         model_fail(c, "another version of the policy is in force", stored->version);
     else if (policy->version > 0 &&
              (stored->items_max != policy->items_max || stored->mailbox_max != policy->mailbox_max))
@@ -78,7 +89,8 @@ void policy_check_stored(const struct change *c)
 /* What etcd has and the shard's log does not have in force. */
 static bool differs(const struct policy_model *policy, const Holdfast__V1__Policy *wanted)
 {
-    bool other = policy->version != wanted->version || policy->items_max != items_of_policy(wanted) ||
+    bool other = policy->version != wanted->version ||
+                 policy->items_max != items_of_policy(wanted) ||
                  policy->mailbox_max != mails_of_policy(wanted);
 
     for (size_t i = 0; i < wanted->n_currencies; i++) {

@@ -122,7 +122,7 @@ struct op_model {
 
 /* As the shard's log says. */
 struct policy_model {
-    uint64_t version;
+    uint64_t generation, version;
     uint32_t items_max, mailbox_max;
     int64_t least[SIM_CURRENCIES], most[SIM_CURRENCIES];
 };
