@@ -83,8 +83,7 @@ static void a_policy_of_a_restored_etcd_holds_over_later_versions_of_before(void
     change.policy.items_max = 7;
     check_stands(f, &change, 2, 3);
     assert_int_equal(applier_meta(f->applier)->policy.items_max, 7);
-    assert_null(
-        policy_find_currency(&applier_meta(f->applier)->policy, SLICE_LITERAL("bronze")));
+    assert_null(policy_find_currency(&applier_meta(f->applier)->policy, SLICE_LITERAL("bronze")));
     change_init(&change, 10); /* Late, of the etcd that is no more. */
     change.request.generation = 1;
     check_stands(f, &change, 2, 3);
