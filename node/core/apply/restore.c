@@ -19,10 +19,12 @@ bool restore_row_next(struct reader *reader, struct slice *ret_key, struct slice
     return !reader->bad;
 }
 
-bool restore_holds_back(uint32_t method)
+bool restore_holds_back(uint32_t method, uint32_t version)
 {
     const struct method_info *info = method_find(method);
 
+    if (method == METHOD_REPAIR_ROW && version >= REPAIR_AFTER_RESTORE_APPLY_VERSION)
+        return true;
     return info->writes && (info->traits & METHOD_PASSES_RESTORE) == 0;
 }
 
