@@ -98,6 +98,15 @@ class BackupsTest(Backups):
         self.assertEqual(said["backups"], 2)
         self.assertEqual(len(json.loads(self.done("backup", "list", self.dir, "-o", "json"))), 2)
 
+    def test_a_restore_waits_for_a_policy_that_stands_already(self):
+        self.back_up()
+        policy = self.client.call("AdminService/GetCluster", {})["policy"]
+        cluster = self.new_cluster()
+        cluster.client.call("AdminService/SetPolicy", {"policy": policy | {"version": 2}})
+        self.done("restore", self.dir, cluster=cluster)
+        stands = cluster.client.call("AdminService/GetCluster", {})["policy"]
+        self.assertEqual(stands, policy | {"version": "3"})  # SetPolicy answered: every shard has it.
+
 
 class RefusalsTest(Backups):
     def filled(self):

@@ -45,8 +45,8 @@ void policy_logged(struct change *c)
     const Holdfast__V1__Policy *given = request->policy;
     struct policy_model *policy = &c->shard->policy;
     bool by_generation = applier_meta(c->shard->applier)->apply_version >= GENERATION_SINCE;
-    uint64_t generation = by_generation && request->generation > 0 ? request->generation
-                                                                   : policy->generation;
+    uint64_t generation =
+        by_generation && request->generation > 0 ? request->generation : policy->generation;
     bool late = generation < policy->generation ||
                 (generation == policy->generation && given->version <= policy->version);
 
