@@ -202,6 +202,9 @@ static void on_call_done(struct coord *coord, const struct coord_event *event)
     case METHOD_GET_DEFINED:
         definitions_told(coord, &call, event);
         break;
+    case METHOD_APPLY_POLICY:
+        delivery_policy_done(coord, &call, event);
+        break;
     default:
         delivery_done(coord, &call, event->status == WIRE_OK);
         break;

@@ -198,7 +198,8 @@ struct coord {
     int64_t cluster_revision;
     uint64_t cluster_retry_ms; /* Not created earlier. */
     struct buf policy;
-    int64_t policy_revision;              /* 0: none. */
+    int64_t policy_revision; /* 0: none. */
+    uint64_t policy_version;
     uint32_t policy_left;                 /* Shards to confirm it, as of the last look. */
     struct node nodes[CLUSTER_NODES_MAX]; /* By rising replica id. */
     uint32_t node_count;

@@ -84,6 +84,7 @@ static struct slice policy_body(const struct coord *coord, uint32_t shard, struc
         HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
 
     request.shard = shard;
+    request.generation = coord->cluster.generation;
     request.policy = holdfast__v1__policy__unpack(NULL, coord->policy.size, coord->policy.data);
     CHECK(request.policy != NULL); /* records.c unpacked it before. */
     size_t size = holdfast__internal__v1__apply_policy_request__get_packed_size(&request);
@@ -213,6 +214,7 @@ static bool deliver_policy(struct coord *coord, struct coord_out *out)
         call->body = policy_body(coord, i, &out->arena);
         open->method = call->method;
         open->policy_revision = coord->policy_revision;
+        open->policy_version = coord->policy_version;
         shard->policy_calls++;
     }
     return true;
@@ -285,17 +287,46 @@ bool delivery_take(struct coord *coord, const struct coord_event *event, struct 
     return true;
 }
 
-void delivery_done(struct coord *coord, const struct open_call *call, bool ok)
+/* What the shard says is in force is what it was told, or a later one of the same etcd. One that
+ * does not say has taken it. */
+static bool policy_stands(const struct coord *coord, const struct open_call *call,
+                          const struct coord_event *event)
+{
+    Holdfast__Internal__V1__ApplyPolicyResponse *response =
+        holdfast__internal__v1__apply_policy_response__unpack(NULL, event->body.size,
+                                                              event->body.data);
+    bool stands = false;
+
+    if (response != NULL)
+        stands = response->generation == 0 || (response->generation == coord->cluster.generation &&
+                                               response->version >= call->policy_version);
+    if (response != NULL && !stands)
+        log_event(coord->log, LOG_ERROR, "coordinator.policy_not_taken",
+                  LOG_N("shard", call->shard), LOG_N("generation", coord->cluster.generation),
+                  LOG_N("version", call->policy_version),
+                  LOG_N("generation_there", response->generation),
+                  LOG_N("version_there", response->version));
+    holdfast__internal__v1__apply_policy_response__free_unpacked(response, NULL);
+    return stands;
+}
+
+void delivery_policy_done(struct coord *coord, const struct open_call *call,
+                          const struct coord_event *event)
 {
     struct shard *shard = &coord->shards[call->shard];
 
-    if (call->policy_revision > 0) {
-        CHECK(shard->policy_calls > 0);
-        shard->policy_calls--;
-        if (ok && call->policy_revision > shard->policy_revision)
-            shard->policy_revision = call->policy_revision;
+    CHECK(shard->policy_calls > 0);
+    shard->policy_calls--;
+    if (event->status != WIRE_OK)
         return;
-    }
+    if (!policy_stands(coord, call, event))
+        shard->refused_until_ms[CALL_POLICY] = coord->now_ms + coord->limits.call_refused_ms;
+    else if (call->policy_revision > shard->policy_revision)
+        shard->policy_revision = call->policy_revision;
+}
+
+void delivery_done(struct coord *coord, const struct open_call *call, bool ok)
+{
     struct server *server = server_find(coord, call->incarnation);
 
     /* Of a record that went and came back, a shard may confirm twice. */

@@ -13,6 +13,7 @@ struct open_call {
     uint16_t method;
     struct incarnation incarnation; /* None: the call is about the policy. */
     int64_t policy_revision;
+    uint64_t policy_version;
     uint64_t cut;     /* TakeCut: which. AuditSearch and ContainPlayer: which search. */
     uint32_t suspect; /* ContainPlayer: whom. */
     uint64_t node;    /* GetNodeStatus: whom. */
@@ -23,8 +24,11 @@ void delivery_run(struct coord *coord, struct coord_out *out);
  * an earlier term. */
 bool delivery_take(struct coord *coord, const struct coord_event *event,
                    struct open_call *ret_call);
-/* An answer about the policy or a game server. */
+/* An answer about a game server. */
 void delivery_done(struct coord *coord, const struct open_call *call, bool ok);
+/* An answer about the policy. */
+void delivery_policy_done(struct coord *coord, const struct open_call *call,
+                          const struct coord_event *event);
 void delivery_drop(struct coord *coord);
 /* Whether a call of that kind may go to the shard's owner now. */
 bool shard_takes_calls(struct coord *coord, const struct shard *shard, enum call_kind kind);

@@ -43,6 +43,10 @@ static void put_cluster(struct coord *coord, const struct coord_event *event)
         malformed(coord, event->key, "shard_count changed; it is fixed for ever");
         return;
     }
+    /* A policy of another generation stands before it in the shards' order. */
+    for (uint32_t i = 0; i < coord->shard_count && record.generation != coord->cluster.generation;
+         i++)
+        coord->shards[i].policy_revision = 0;
     coord->cluster = record;
     coord->cluster_revision = event->mod_revision;
 }
@@ -61,6 +65,7 @@ static void put_policy(struct coord *coord, const struct coord_event *event)
     buf_clear(&coord->policy);
     buf_append(&coord->policy, event->value.data, event->value.size);
     coord->policy_revision = event->mod_revision;
+    coord->policy_version = policy->version;
     log_event(coord->log, LOG_INFO, "coordinator.policy_known", LOG_N("version", policy->version));
     holdfast__v1__policy__free_unpacked(policy, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
 #include "node/core/apply/apply.h"
 #include "holdfast/v1/events.pb-c.h"
@@ -276,6 +277,7 @@ static void nothing_else_is_carried_out_meanwhile(void **state)
     struct world *w = *state;
     Holdfast__Internal__V1__TakeCutRequest cut = HOLDFAST__INTERNAL__V1__TAKE_CUT_REQUEST__INIT;
     Holdfast__V1__GetBalancesRequest balances = HOLDFAST__V1__GET_BALANCES_REQUEST__INIT;
+    Holdfast__V1__RepairRowRequest repair = HOLDFAST__V1__REPAIR_ROW_REQUEST__INIT;
 
     assert_non_null(begin(w, own_id));
     for (uint32_t i = 0; i < PARTS; i++)
@@ -289,6 +291,10 @@ static void nothing_else_is_carried_out_meanwhile(void **state)
     refused_as(w, ERROR(UNAVAILABLE));
     cut.cut = 9;
     assert_null(fixture_mutate(&w->f, METHOD_TAKE_CUT, &cut.base));
+    repair.key = (char *)"6b00"; /* Of a table whose rows may be dropped. */
+    repair.reason = (char *)"it is early";
+    assert_null(fixture_mutate(&w->f, METHOD_REPAIR_ROW, &repair.base));
+    refused_as(w, ERROR(UNAVAILABLE));
     assert_int_equal(fixture_pass(&w->f, 100000), 0);
     assert_non_null(finish(w, w->rows.count));
     assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 100);

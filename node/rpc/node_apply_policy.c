@@ -94,15 +94,60 @@ static err node_apply_policy_check(struct check_context *context, ProtobufCMessa
     return check_limits(context, policy);
 }
 
-static int64_t lowest_min(const struct policy *before, const struct currency *currency)
+static void keep_debts(const struct apply_context *context, struct policy *policy)
 {
-    const struct currency *stood = policy_find_currency(before, slice_from_text(currency->name));
+    const struct policy *before = &context->meta->policy;
 
-    return stood != NULL && stood->lowest_min < currency->min_balance ? stood->lowest_min
-                                                                      : currency->min_balance;
+    if (context->version >= DROPPED_MIN_APPLY_VERSION) {
+        policy_keep_lowest(before, policy);
+        return;
+    }
+    for (uint32_t i = 0; i < policy->currency_count; i++) {
+        struct currency *currency = &policy->currencies[i];
+        const struct currency *stood =
+            policy_find_currency(before, slice_from_text(currency->name));
+
+        if (stood != NULL && stood->lowest_min < currency->lowest_min)
+            currency->lowest_min = stood->lowest_min;
+    }
 }
 
-/* Applying a version again, or an older one late, changes nothing. */
+static struct policy policy_of(const struct apply_context *context,
+                               const Holdfast__Internal__V1__ApplyPolicyRequest *request)
+{
+    const Holdfast__V1__Policy *given = request->policy;
+    const struct policy *before = &context->meta->policy;
+    struct policy policy = { .generation = before->generation, .version = given->version };
+
+    if (context->version >= POLICY_GENERATION_APPLY_VERSION && request->generation > 0)
+        policy.generation = request->generation;
+    policy.operation_window_ms = given->operation_window_ms;
+    policy.operations_max = given->operations_max;
+    policy.items_max = given->items_max;
+    policy.mailbox_max = given->mailbox_max;
+    policy.currency_count = (uint32_t)given->n_currencies;
+    for (size_t i = 0; i < given->n_currencies; i++) {
+        struct currency *currency = &policy.currencies[i];
+        memcpy(currency->name, given->currencies[i]->name, strlen(given->currencies[i]->name));
+        currency->min_balance = given->currencies[i]->min_balance;
+        currency->max_balance = given->currencies[i]->max_balance;
+        currency->lowest_min = currency->min_balance;
+    }
+    qsort(policy.currencies, policy.currency_count, sizeof(struct currency), currency_compare);
+    return policy;
+}
+
+static void tell(const struct apply_context *context,
+                 Holdfast__Internal__V1__ApplyPolicyResponse *response)
+{
+    if (context->version < POLICY_GENERATION_APPLY_VERSION)
+        return;
+    response->generation = context->meta->policy.generation;
+    response->version = context->meta->policy.version;
+}
+
+/* Applying a policy again, or an older one late, changes nothing. One of an etcd that was restored
+ * and accepted holds over all of before, whatever its version is. */
 static err node_apply_policy_handle(struct apply_context *context, const ProtobufCMessage *message,
                                     ProtobufCMessage *reply)
 {
@@ -110,33 +155,18 @@ static err node_apply_policy_handle(struct apply_context *context, const Protobu
         (const Holdfast__Internal__V1__ApplyPolicyRequest *)message;
     Holdfast__Internal__V1__ApplyPolicyResponse *response =
         (Holdfast__Internal__V1__ApplyPolicyResponse *)reply;
-    const Holdfast__V1__Policy *given = request->policy;
-    const struct policy before = context->meta->policy;
-    struct policy set = { 0 };
-    struct policy *policy = &set;
+    struct policy policy = policy_of(context, request);
 
     response->dot = dot_message(context->arena, context->dot);
-    if (given->version <= before.version)
-        return ERR_OK;
-    policy->version = given->version;
-    policy->operation_window_ms = given->operation_window_ms;
-    policy->operations_max = given->operations_max;
-    policy->items_max = given->items_max;
-    policy->mailbox_max = given->mailbox_max;
-    policy->currency_count = (uint32_t)given->n_currencies;
-    for (size_t i = 0; i < given->n_currencies; i++) {
-        struct currency *currency = &policy->currencies[i];
-        memcpy(currency->name, given->currencies[i]->name, strlen(given->currencies[i]->name));
-        currency->min_balance = given->currencies[i]->min_balance;
-        currency->max_balance = given->currencies[i]->max_balance;
-        currency->lowest_min = lowest_min(&before, currency);
+    if (policy_order(&policy, &context->meta->policy) > 0) {
+        err e = definition_keep_currencies(context, &policy);
+        if (e != ERR_OK)
+            return e;
+        keep_debts(context, &policy);
+        operation_floor_keep(context, policy.operation_window_ms);
+        context->meta->policy = policy;
     }
-    qsort(policy->currencies, policy->currency_count, sizeof(struct currency), currency_compare);
-    err e = definition_keep_currencies(context, policy);
-    if (e != ERR_OK)
-        return e;
-    operation_floor_keep(context, given->operation_window_ms);
-    context->meta->policy = *policy;
+    tell(context, response);
     return ERR_OK;
 }
 

@@ -53,6 +53,107 @@ static void a_policy_replaces_the_one_before_and_old_versions_change_nothing(voi
     assert_int_equal(fixture_balance(f, "ann", "gold"), 5);
 }
 
+static void check_stands(struct fixture *f, struct change *change, uint64_t generation,
+                         uint64_t version)
+{
+    Holdfast__Internal__V1__ApplyPolicyResponse *response = send(f, change);
+    const struct policy *policy = &applier_meta(f->applier)->policy;
+
+    assert_non_null(response);
+    assert_int_equal(response->generation, generation);
+    assert_int_equal(response->version, version);
+    assert_int_equal(policy->generation, generation);
+    assert_int_equal(policy->version, version);
+    meta_check(applier_meta(f->applier));
+}
+
+/* Its version begins again where the backup of etcd had it. */
+static void a_policy_of_a_restored_etcd_holds_over_later_versions_of_before(void **state)
+{
+    struct fixture *f = *state;
+    struct change change;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 5));
+    change_init(&change, 9);
+    change.request.generation = 1;
+    check_stands(f, &change, 1, 9);
+    change_init(&change, 3);
+    change.request.generation = 2;
+    change.policy.n_currencies = 1; /* Bronze was not known yet. */
+    change.policy.items_max = 7;
+    check_stands(f, &change, 2, 3);
+    assert_int_equal(applier_meta(f->applier)->policy.items_max, 7);
+    assert_null(policy_find_currency(&applier_meta(f->applier)->policy, SLICE_LITERAL("bronze")));
+    change_init(&change, 10); /* Late, of the etcd that is no more. */
+    change.request.generation = 1;
+    check_stands(f, &change, 2, 3);
+    change_init(&change, 3);
+    change.request.generation = 2;
+    check_stands(f, &change, 2, 3);
+    assert_int_equal(applier_meta(f->applier)->policy.items_max, 7);
+    fixture_restart(f);
+    change_init(&change, 2); /* Of a sender that tells no generation. */
+    check_stands(f, &change, 2, 3);
+    change_init(&change, 4);
+    check_stands(f, &change, 2, 4);
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 5);
+}
+
+static bool grants(struct fixture *f, const char *currency, int64_t least)
+{
+    Holdfast__V1__GrantRequest grant = HOLDFAST__V1__GRANT_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
+    struct change change;
+
+    change_init(&change, applier_meta(f->applier)->policy.version + 1);
+    change.currencies[0].name = (char *)(uintptr_t)currency;
+    change.currencies[0].min_balance = least;
+    assert_non_null(send(f, &change));
+    amount.currency = (char *)(uintptr_t)currency;
+    amount.amount = 1;
+    grant.player_id = (char *)"ann";
+    grant.op_id = fixture_op_id(f);
+    grant.authority = fixture_authority(f, "unheld");
+    grant.currencies = amounts;
+    grant.n_currencies = 1;
+    return fixture_mutate(f, METHOD_GRANT, &grant.base) != NULL;
+}
+
+static void owe(struct fixture *f)
+{
+    Holdfast__V1__SpendRequest spend = HOLDFAST__V1__SPEND_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
+
+    amount.currency = (char *)"debt";
+    amount.amount = 30;
+    spend.player_id = (char *)"ann";
+    spend.op_id = fixture_op_id(f);
+    spend.authority = fixture_authority(f, "unheld");
+    spend.currencies = amounts;
+    spend.n_currencies = 1;
+    assert_non_null(fixture_mutate(f, METHOD_SPEND, &spend.base));
+    assert_int_equal(fixture_balance(f, "ann", "debt"), -30);
+}
+
+/* It was no damage when it was made. */
+static void a_debt_stands_when_its_currency_was_dropped_and_comes_again(void **state)
+{
+    struct fixture *f = *state;
+
+    owe(f);
+    assert_true(grants(f, "silver", 0));
+    assert_int_equal(applier_meta(f->applier)->policy.dropped_min, -50);
+    fixture_restart(f);
+    assert_true(grants(f, "debt", 0));
+    assert_true(grants(f, "silver", 0));
+    assert_true(grants(f, "debt", 0));
+    assert_int_equal(fixture_balance(f, "ann", "debt"), -28);
+    assert_int_equal(applier_meta(f->applier)->quarantine_count, 0);
+    meta_check(applier_meta(f->applier));
+}
+
 /* The request was checked under the old policy and applied under the new one. */
 static void a_policy_that_changes_on_the_way_is_what_counts(void **state)
 {
@@ -200,6 +301,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FIXTURE_TEST(a_policy_replaces_the_one_before_and_old_versions_change_nothing),
+        FIXTURE_TEST(a_policy_of_a_restored_etcd_holds_over_later_versions_of_before),
+        FIXTURE_TEST(a_debt_stands_when_its_currency_was_dropped_and_comes_again),
         FIXTURE_TEST(a_policy_that_changes_on_the_way_is_what_counts),
         FIXTURE_TEST(a_longer_window_does_not_bring_back_what_had_expired),
         FIXTURE_TEST(limits_and_names_are_checked),

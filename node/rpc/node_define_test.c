@@ -209,6 +209,59 @@ static void a_currency_made_again_under_its_name_survives_the_sweep(void **state
     assert_int_equal(limit_of(f, "pearls"), 300);
 }
 
+/* It is not the definitions' to take away what the policy declares. */
+static void the_policy_s_own_currency_holds_again_when_its_definition_is_swept(void **state)
+{
+    struct fixture *f = *state;
+    struct span span;
+
+    for (uint64_t generation = 1; generation < 7; generation += 2) {
+        span_init(&span, generation, 0, 90);
+        add(&span, 7, 80, "gold", 70);
+        add(&span, 8, 90, "pearls", 40);
+        assert_non_null(send(f, &span));
+        assert_int_equal(limit_of(f, "gold"), 70);
+        if (generation > 1)
+            fixture_policy(f, 0, 0); /* Noted when the policy comes, too. */
+        if (generation > 3)
+            fixture_restart(f);
+        assert_int_equal(limit_of(f, "gold"), 70);
+        span_init(&span, generation + 1, 0, 30);
+        assert_int_equal(send(f, &span)->generation, generation + 1);
+        assert_int_equal(limit_of(f, "gold"), AMOUNT_MAX);
+        assert_int_equal(limit_of(f, "pearls"), -1);
+    }
+    span_init(&span, 7, 0, 90);
+    add(&span, 7, 90, "gold", 70);
+    assert_non_null(send(f, &span));
+    span_init(&span, 7, 90, 95);
+    add(&span, 7, 95, "gold", 0);
+    assert_non_null(send(f, &span));
+    assert_int_equal(limit_of(f, "gold"), AMOUNT_MAX);
+}
+
+/* A policy that comes before the sweep puts the bounds of both over its own. */
+static void the_later_definition_of_a_name_holds_once_the_other_is_swept(void **state)
+{
+    struct fixture *f = *state;
+    struct span span;
+
+    span_init(&span, 1, 0, 90);
+    add(&span, 5, 80, "shells", 1);
+    add(&span, 7, 90, "pearls", 500);
+    assert_non_null(send(f, &span));
+    span_init(&span, 2, 0, 30);
+    span.request.last = false;
+    add(&span, 9, 20, "pearls", 300);
+    add(&span, 5, 30, "shells", 0); /* The order in which the shard has them changes. */
+    assert_int_equal(send(f, &span)->generation, 2);
+    fixture_policy(f, 0, 0);
+    span_init(&span, 2, 30, 30);
+    assert_int_equal(send(f, &span)->revision, 30);
+    assert_int_equal(limit_of(f, "pearls"), 300);
+    assert_int_equal(limit_of(f, "shells"), -1);
+}
+
 static void a_policy_that_is_set_later_keeps_defined_currencies(void **state)
 {
     struct fixture *f = *state;
@@ -296,6 +349,8 @@ int main(void)
         FIXTURE_TEST(a_span_that_begins_earlier_brings_only_what_is_newer),
         FIXTURE_TEST(a_new_generation_replaces_all_of_the_one_before),
         FIXTURE_TEST(a_currency_made_again_under_its_name_survives_the_sweep),
+        FIXTURE_TEST(the_policy_s_own_currency_holds_again_when_its_definition_is_swept),
+        FIXTURE_TEST(the_later_definition_of_a_name_holds_once_the_other_is_swept),
         FIXTURE_TEST(a_policy_that_is_set_later_keeps_defined_currencies),
         FIXTURE_TEST(bad_spans_are_refused_before_the_log),
         FIXTURE_TEST(a_head_that_cannot_be_read_begins_again),

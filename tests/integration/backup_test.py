@@ -98,6 +98,19 @@ class BackupsTest(Backups):
         self.assertEqual(said["backups"], 2)
         self.assertEqual(len(json.loads(self.done("backup", "list", self.dir, "-o", "json"))), 2)
 
+    def test_a_restore_waits_for_a_policy_that_stands_already(self):
+        policy = self.client.call("AdminService/GetCluster", {})["policy"]
+        policy["version"] = int(policy["version"]) + 1
+        policy = self.client.call("AdminService/SetPolicy", {"policy": policy})["policy"]
+        self.back_up()
+        cluster = self.new_cluster()
+        cluster.client.call("AdminService/SetPolicy",
+                            {"policy": policy | {"version": 2}, "dropCurrencies": ["silver"]})
+        self.done("restore", self.dir, cluster=cluster)
+        stands = cluster.client.call("AdminService/GetCluster", {})["policy"]
+        self.assertEqual(int(stands["version"]), 3)  # SetPolicy answered: every shard has it.
+        self.assertEqual(stands["currencies"], policy["currencies"])
+
 
 class RefusalsTest(Backups):
     def filled(self):

@@ -166,6 +166,9 @@ class Accepted(Restoring):
         held = self.client.start("held", before)["token"]
         self.client.renew(before, ("held", held))
         backup = self.backup()
+        policy = self.policy()
+        for step in (1, 2, 3):  # The backup has none of these.
+            self.set_policy(policy, int(policy["version"]) + step, "amber")
         after = self.client.register("registered after", 10000)
         late = self.client.start("late", after)["token"]
         self.client.renew(after, ("late", late))
@@ -200,6 +203,7 @@ class Accepted(Restoring):
         self.assertEqual(code, 0, errors)
         self.assertIn("generation 2", out)
         self.check_after(players, members, 2)
+        self.check_policy(policy, players)
         # Game servers of before are told so, and their players are free.
         for incarnation, player, token in ((before, "held", held), (after, "late", late)):
             wait_for("the session to be lost", lambda i=incarnation, p=player, t=token:
@@ -213,6 +217,29 @@ class Accepted(Restoring):
             self.client.update(player, fresh, {"name": "progress", "replace": '{"new":true}'})
         self.client.grant("p0", 5)
         self.assertEqual(self.client.balance("p0"), players["p0"] + 5)
+
+    def policy(self):
+        return self.client.call("AdminService/GetCluster", {})["policy"]
+
+    def set_policy(self, policy, version, currency):
+        self.client.call("AdminService/SetPolicy", {"policy": policy | {
+            "version": version, "currencies": [*policy["currencies"], {"name": currency}]}})
+
+    def check_policy(self, policy, players):
+        """It is the backup's in every shard, and the next one holds in every shard once it is set."""
+        self.assertEqual(self.policy(), policy)
+        for player in players:
+            wait_for("the policy of the backup to hold", lambda p=player: self.refuses(p, "amber"))
+        self.set_policy(policy, int(policy["version"]) + 1, "beryl")
+        for player in players:
+            self.client.grant(player, 1, currency="beryl")
+
+    def refuses(self, player, currency):
+        try:
+            self.client.grant(player, 1, currency=currency)
+        except RpcError as error:
+            return error.code == "INVALID_ARGUMENT"
+        return False
 
     def is_lost(self, incarnation, player, token):
         try:

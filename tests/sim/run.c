@@ -267,8 +267,8 @@ static void heal(struct sim *sim)
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
         if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim) &&
-            full_owner(sim) == 0 && definition_pending(sim) == 0 && top_pending(sim) == 0 &&
-            top_left(sim) == 0 && program_left(sim) == 0)
+            full_owner(sim) == 0 && definition_pending(sim) == 0 && policy_pending(sim) == 0 &&
+            top_pending(sim) == 0 && top_left(sim) == 0 && program_left(sim) == 0)
             break;
     }
     if (!oracle_converged(sim)) {
@@ -280,6 +280,8 @@ static void heal(struct sim *sim)
                  oracle_pending(sim));
     } else if (definition_pending(sim) > 0) {
         sim_fail(sim, 0, "%u shards never follow the definitions", definition_pending(sim));
+    } else if (policy_pending(sim) > 0) {
+        sim_fail(sim, 0, "%u shards never get the policy that etcd has", policy_pending(sim));
     } else if (top_pending(sim) > 0) {
         sim_fail(sim, 0, "%u totals never come to what their edges add up to", top_pending(sim));
     } else if (top_left(sim) > 0) {
@@ -301,7 +303,7 @@ static void rest_again(struct sim *sim)
 {
     struct rest_wait wait = rest_wait_begin(sim, HEAL_MS_MAX);
 
-    while ((definition_pending(sim) > 0 || !oracle_converged(sim)) &&
+    while ((definition_pending(sim) > 0 || policy_pending(sim) > 0 || !oracle_converged(sim)) &&
            rest_wait_goes_on(sim, &wait)) {
         if (!run_until(sim, sim->now_ms + LOOK_MS))
             return;
@@ -311,6 +313,8 @@ static void rest_again(struct sim *sim)
         sim_fail(sim, oracle_converged_count(sim), "the cluster does not come to rest again");
     } else if (definition_pending(sim) > 0) {
         sim_fail(sim, 0, "%u shards never follow the definitions", definition_pending(sim));
+    } else if (policy_pending(sim) > 0) {
+        sim_fail(sim, 0, "%u shards never get the policy that etcd has", policy_pending(sim));
     }
 }
 

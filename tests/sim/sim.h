@@ -93,7 +93,7 @@ enum sim_kind {
     X(grants_freed) X(read_rounds) X(refused_funds) X(refused_locked) X(refused_session_lost)      \
     X(refused_final) X(attempts_raised) X(unknown_told) X(retries) X(claims) X(failovers) X(owners_declined) X(owners_raised)          \
     X(restarted_owners) X(elections) X(reattached) X(committed) X(reads_checked) X(reads_aged) X(renewals)       \
-    X(get_operations) X(policies) X(policies_late) X(policies_bind) X(edits_refused) X(pages_told) X(invalid_refused) X(channels_told) X(contained) X(released) X(refused_contained) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
+    X(get_operations) X(policies) X(policies_late) X(policies_again) X(policies_bind) X(edits_refused) X(pages_told) X(invalid_refused) X(channels_told) X(contained) X(released) X(refused_contained) X(deposed_calls) X(late_packets_applied) X(shards_damaged)       \
     X(damage_stops) X(snapshots) X(snapshot_views) X(snapshot_parts) X(snapshots_abandoned)        \
     X(installs_cut) X(promotions_resumed) X(changes_begun) X(changes_done) X(changes_aborted)      \
     X(drained) X(exchanges) X(replicas_dropped) X(joint_promotions)                                \

@@ -148,25 +148,21 @@ static json_t *policy_wanted(const struct manifest *manifest, const json_t *curr
         if (name != NULL && !has_currency(list, name))
             json_array_append(list, currency);
     }
-    json_object_set_new(wanted, "version",
-                        json_sprintf("%" PRIu64, answer_number(current, "version")));
     return wanted;
 }
 
 static bool set_policy(struct restore *restore, const json_t *current)
 {
     json_t *wanted = policy_wanted(restore->manifest, current);
-    json_t *answer = NULL;
-    bool same = current != NULL && json_equal(wanted, current);
 
-    if (!same) {
-        json_object_set_new(wanted, "version",
-                            json_sprintf("%" PRIu64, answer_number(current, "version") + 1));
-        answer = backup_link_ask(&restore->link, &restore->why, "AdminService/SetPolicy",
-                                 json_pack("{s:O}", "policy", wanted));
-    }
+    /* It may stand already, by an earlier attempt that ended before every shard had it. */
+    json_object_set_new(wanted, "version",
+                        json_sprintf("%" PRIu64, answer_number(current, "version") + 1));
+    json_t *answer = backup_link_ask(&restore->link, &restore->why, "AdminService/SetPolicy",
+                                     json_pack("{s:O}", "policy", wanted));
+    bool good = answer != NULL;
+
     json_decref(wanted);
-    bool good = same || answer != NULL;
     json_decref(answer);
     return good;
 }

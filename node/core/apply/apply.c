@@ -596,7 +596,7 @@ static bool refuse_restoring(struct step *step)
 
     if (use->kind == USE_EMPTY && brings_rows(step))
         use->kind = USE_SERVING;
-    if (use->kind != USE_RESTORING || !restore_holds_back(step->op.method))
+    if (use->kind != USE_RESTORING || !restore_holds_back(step->op.method, step->context.version))
         return false;
     if (step->method->route == METHOD_OWNER)
         return true;

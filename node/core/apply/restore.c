@@ -19,10 +19,12 @@ bool restore_row_next(struct reader *reader, struct slice *ret_key, struct slice
     return !reader->bad;
 }
 
-bool restore_holds_back(uint32_t method)
+bool restore_holds_back(uint32_t method, uint32_t version)
 {
     const struct method_info *info = method_find(method);
 
+    if (method == METHOD_REPAIR_ROW && version >= REPAIR_AFTER_RESTORE_APPLY_VERSION)
+        return true;
     return info->writes && (info->traits & METHOD_PASSES_RESTORE) == 0;
 }
 
@@ -186,8 +188,14 @@ static uint64_t greater(uint64_t a, uint64_t b)
 }
 
 /* Debts that a policy allowed once stand. */
-static void keep_lowest(struct policy *policy, const struct policy *backup)
+static void keep_lowest(const struct apply_context *context, const struct policy *backup)
 {
+    struct policy *policy = &context->meta->policy;
+
+    if (context->version >= DROPPED_MIN_APPLY_VERSION) {
+        policy_keep_lowest(backup, policy);
+        return;
+    }
     for (uint32_t i = 0; i < policy->currency_count; i++) {
         struct currency *currency = &policy->currencies[i];
         const struct currency *stood =
@@ -244,7 +252,7 @@ static void take_over(struct apply_context *context, struct meta *backup)
     meta->quarantine_count = backup->quarantine_count;
     backup->quarantine = none;
     backup->quarantine_count = 0;
-    keep_lowest(&meta->policy, &backup->policy);
+    keep_lowest(context, &backup->policy);
     expire_elders(meta);
     meta->use.kind = USE_SERVING;
 }

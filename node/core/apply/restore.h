@@ -33,7 +33,11 @@ NODISCARD err restore_put(struct apply_context *context, const struct restore_ca
 NODISCARD err restore_finish(struct apply_context *context, const struct restore_call *call,
                              uint64_t row_count, struct hash128 digest);
 
-/* An entry of this method while the shard is being restored is to have no effect. */
-bool restore_holds_back(uint32_t method);
+/* From here on no row is repaired while others, which it may have to agree with, are still to come.
+ */
+#define REPAIR_AFTER_RESTORE_APPLY_VERSION 10u
+/* An entry of this method while the shard is being restored is to have no effect, by the rules of
+ * that apply version. */
+bool restore_holds_back(uint32_t method, uint32_t version);
 
 #endif

@@ -92,6 +92,70 @@ static void currency_remove(struct policy *policy, const char *name)
     memset(&policy->currencies[policy->currency_count], 0, sizeof *policy->currencies);
 }
 
+static defined_currency *named(defined_currency *const *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(list[i]->name, name) == 0)
+            return list[i];
+    }
+    return NULL;
+}
+
+static defined_currency *defined_find(const defined_head *head, const char *name)
+{
+    return named(head->currencies, head->n_currencies, name);
+}
+
+/* Notes the policy's own row of a currency that a definition is about to cover. */
+static void cover(struct arena *arena, defined_head *head, const struct currency *own)
+{
+    defined_currency *row =
+        (void *)arena_message(arena, &holdfast__internal__v1__defined_currency__descriptor);
+    void **list = arena_alloc(arena, (head->n_covered + 1) * sizeof *list);
+
+    if (head->n_covered == CURRENCIES_MAX) /* A row that rotted: the policy has no more. */
+        return;
+    row->name = arena_text(arena, slice_from_text(own->name));
+    row->min_balance = own->min_balance;
+    row->max_balance = own->max_balance;
+    if (head->n_covered > 0)
+        memcpy(list, head->covered, head->n_covered * sizeof *list);
+    head->covered = (void *)list;
+    head->covered[head->n_covered++] = row;
+}
+
+/* NULL: the policy has none of that name. */
+static defined_currency *uncover(defined_head *head, const char *name)
+{
+    defined_currency *row = named(head->covered, head->n_covered, name);
+
+    for (size_t i = 0; row != NULL && i < head->n_covered; i++) {
+        if (head->covered[i] == row)
+            head->covered[i] = head->covered[--head->n_covered];
+    }
+    return row;
+}
+
+static void cover_again(struct apply_context *context, defined_head *head,
+                        const struct policy *policy)
+{
+    struct slice before;
+
+    if (context->version < DEFINITION_COVERS_APPLY_VERSION || head->n_currencies == 0)
+        return;
+    before = arena_pack(context->arena, &head->base);
+    head->n_covered = 0;
+    for (size_t i = 0; i < head->n_currencies; i++) {
+        const char *name = head->currencies[i]->name;
+        const struct currency *own = policy_find_currency(policy, slice_from_text(name));
+
+        if (own != NULL && named(head->covered, head->n_covered, name) == NULL)
+            cover(context->arena, head, own);
+    }
+    if (!slice_equal(before, arena_pack(context->arena, &head->base)))
+        head_put(context, head);
+}
+
 static err refuse_currencies(struct apply_context *context)
 {
     err e =
@@ -123,6 +187,7 @@ err definition_keep_currencies(struct apply_context *context, struct policy *pol
         if (stood != NULL && stood->lowest_min < stands->lowest_min)
             stands->lowest_min = stood->lowest_min;
     }
+    cover_again(context, head, policy);
     *policy = kept;
     return ERR_OK;
 }
@@ -139,20 +204,24 @@ struct take {
     uint32_t swept_count;
 };
 
-static bool is_defined(const defined_head *head, const char *name)
+/* A definition of another number may have the name by now: that one came with an etcd that was
+ * restored, and holds. Otherwise the policy's own row holds again, if it has one. */
+static void currency_stands(struct take *take, const char *name)
 {
-    for (size_t i = 0; i < head->n_currencies; i++) {
-        if (strcmp(head->currencies[i]->name, name) == 0)
-            return true;
-    }
-    return false;
+    const defined_currency *other = defined_find(take->head, name);
+    bool covers = take->context->version >= DEFINITION_COVERS_APPLY_VERSION;
+
+    if (covers && other == NULL)
+        other = uncover(take->head, name);
+    if (other == NULL)
+        currency_remove(&take->policy, name);
+    else if (covers) /* There is room: it has a row of that name, unless the head rotted. */
+        (void)currency_put(&take->policy, other);
 }
 
-/* The policy keeps the name where a definition of another number has it by now: that one came with
- * an etcd that was restored, and holds. */
 static void forget_currency(struct take *take, uint64_t number)
 {
-    bool kept = take->context->version >= DEFINITION_NAMES_APPLY_VERSION;
+    bool names = take->context->version >= DEFINITION_NAMES_APPLY_VERSION;
     defined_head *head = take->head;
 
     for (size_t i = 0; i < head->n_currencies; i++) {
@@ -160,7 +229,9 @@ static void forget_currency(struct take *take, uint64_t number)
             continue;
         const char *name = head->currencies[i]->name;
         head->currencies[i] = head->currencies[--head->n_currencies];
-        if (!kept || !is_defined(head, name))
+        if (names)
+            currency_stands(take, name);
+        else
             currency_remove(&take->policy, name);
         return;
     }
@@ -179,6 +250,10 @@ static err note_currency(struct take *take, const defined *given)
     if (currency == NULL) {
         if (head->n_currencies == CURRENCIES_MAX)
             return refuse_currencies(take->context);
+        const struct currency *own = currency_find(&take->policy, given->name);
+        if (own != NULL && take->context->version >= DEFINITION_COVERS_APPLY_VERSION &&
+            defined_find(head, given->name) == NULL)
+            cover(arena, head, own);
         void **list = arena_alloc(arena, (head->n_currencies + 1) * sizeof *list);
         if (head->n_currencies > 0)
             memcpy(list, head->currencies, head->n_currencies * sizeof *list);
@@ -408,6 +483,8 @@ err definition_take(struct apply_context *context,
         return e;
     if (context->version >= EVENT_APPLY_VERSION)
         retention_keep(context->meta, &retention);
+    if (context->version >= DROPPED_MIN_APPLY_VERSION)
+        policy_keep_lowest(&context->meta->policy, &take.policy);
     context->meta->policy = take.policy;
     return ERR_OK;
 }

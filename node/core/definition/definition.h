@@ -17,9 +17,11 @@
 #define DEFINITION_APPLY_VERSION 5u
 /* From here on a currency that is swept leaves a later one of its name alone. */
 #define DEFINITION_NAMES_APPLY_VERSION 10u
-#define DEFINITION_BYTES_MAX           4096u /* Of one, as it comes. */
-#define DEFINE_COUNT_MAX               64u   /* In one entry. */
-#define DEFINITION_DAMAGE              "the row of a definition cannot be read"
+/* From here on the policy's row of a currency holds again once no definition declares it. */
+#define DEFINITION_COVERS_APPLY_VERSION 10u
+#define DEFINITION_BYTES_MAX            4096u /* Of one, as it comes. */
+#define DEFINE_COUNT_MAX                64u   /* In one entry. */
+#define DEFINITION_DAMAGE               "the row of a definition cannot be read"
 
 /* Below 0, 0, above 0. */
 int definition_order(uint64_t generation, uint64_t revision, uint64_t other_generation,
@@ -32,8 +34,8 @@ NODISCARD err definition_head_get(struct state *state, struct arena *arena, stru
 NODISCARD err definition_take(struct apply_context *context,
                               const Holdfast__Internal__V1__DefineRequest *request,
                               defined_head **ret_head);
-/* The currencies of definitions, put over those of a policy that has just been set. ERR_NEED;
- * ERR_CONFLICT: there are too many. `policy` is untouched on error. */
+/* The currencies of definitions, put over those of a policy that has just been set; what they cover
+ * is noted. ERR_NEED; ERR_CONFLICT: there are too many. `policy` is untouched on error. */
 NODISCARD err definition_keep_currencies(struct apply_context *context, struct policy *policy);
 /* The rows that it may touch. */
 void definition_footprint(const Holdfast__Internal__V1__DefineRequest *request, struct need *keys);

@@ -40,11 +40,15 @@ defined_head *definition_head_decode(struct arena *arena, struct slice value)
     defined_head *head =
         (void *)arena_unpack(arena, &holdfast__internal__v1__defined_head__descriptor, value);
 
-    if (head == NULL || head->n_currencies > CURRENCIES_MAX || head->count > DEFINITIONS_MAX ||
-        head->bytes > DEFINITIONS_BYTES_MAX)
+    if (head == NULL || head->n_currencies > CURRENCIES_MAX || head->n_covered > CURRENCIES_MAX ||
+        head->count > DEFINITIONS_MAX || head->bytes > DEFINITIONS_BYTES_MAX)
         return NULL;
     for (size_t i = 0; i < head->n_currencies; i++) {
         if (!currency_is_sound(head->currencies[i]))
+            return NULL;
+    }
+    for (size_t i = 0; i < head->n_covered; i++) {
+        if (!currency_is_sound(head->covered[i]))
             return NULL;
     }
     return head;

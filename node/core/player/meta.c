@@ -5,7 +5,9 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION 10u
+#define META_VERSION 11u
+#define META_VERSION_10                                                                            \
+    10u /* Written while the policy is of the first generation and no currency with debts went. */
 #define META_VERSION_9                                                                             \
     9u /* Written while each expired server stands for itself: apply version 9 reads it. */
 #define META_VERSION_8                                                                             \
@@ -24,6 +26,7 @@
 struct policy policy_default(void)
 {
     return (struct policy){
+        .generation = POLICY_GENERATION_FIRST,
         .operation_window_ms = OPERATION_WINDOW_MS_DEFAULT,
         .operations_max = OPERATIONS_MAX_DEFAULT,
         .items_max = ITEMS_MAX_DEFAULT,
@@ -111,6 +114,7 @@ static void put_policy(const struct policy *policy, struct buf *out)
 
 static void read_policy(struct reader *reader, struct policy *policy)
 {
+    policy->generation = POLICY_GENERATION_FIRST;
     policy->version = read_u64(reader);
     policy->operation_window_ms = read_u64(reader);
     policy->operations_max = read_u64(reader);
@@ -133,6 +137,13 @@ static void read_policy(struct reader *reader, struct policy *policy)
     }
 }
 
+static void read_policy_past(struct reader *reader, struct policy *policy)
+{
+    policy->generation = read_u64(reader);
+    policy->dropped_min = (int64_t)read_u64(reader);
+    reader->bad |= policy->generation == 0 || policy->dropped_min > 0;
+}
+
 static bool has_ranges(const struct meta *meta)
 {
     for (uint32_t i = 0; i < meta->expired_count; i++) {
@@ -144,8 +155,10 @@ static bool has_ranges(const struct meta *meta)
 
 static uint8_t version_of(const struct meta *meta)
 {
-    if (meta->expired_count > EXPIRED_MAX_OF_ONES || has_ranges(meta))
+    if (meta->policy.generation != POLICY_GENERATION_FIRST || meta->policy.dropped_min < 0)
         return META_VERSION;
+    if (meta->expired_count > EXPIRED_MAX_OF_ONES || has_ranges(meta))
+        return META_VERSION_10;
     if (meta->review_count > 0 || meta->events.trimmed_count > 0)
         return META_VERSION_9;
     if (event_log_is_used(&meta->events))
@@ -209,6 +222,10 @@ void meta_encode(const struct meta *meta, struct buf *out)
     }
     for (uint32_t i = 0; version > META_VERSION_9 && i < meta->expired_count; i++)
         put_incarnation(meta->expired[i].first, out);
+    if (version > META_VERSION_10) {
+        buf_put_u64(out, meta->policy.generation);
+        buf_put_u64(out, (uint64_t)meta->policy.dropped_min);
+    }
 }
 
 static void read_use(struct reader *reader, struct shard_use *use)
@@ -352,6 +369,8 @@ err meta_decode(struct slice bytes, struct meta *meta)
     }
     if (version > META_VERSION_9)
         read_firsts(&reader, &read);
+    if (version > META_VERSION_10)
+        read_policy_past(&reader, &read.policy);
     /* The newest are written only where an older one would not do. */
     reader.bad |= version > META_VERSION_8 && version_of(&read) < version;
     if (reader_finish(&reader) != ERR_OK) {
@@ -365,6 +384,8 @@ err meta_decode(struct slice bytes, struct meta *meta)
 
 static void check_policy(const struct policy *policy)
 {
+    CHECK(policy->generation > 0);
+    CHECK(policy->dropped_min <= 0);
     CHECK(policy->currency_count <= CURRENCIES_MAX);
     for (uint32_t i = 0; i < policy->currency_count; i++) {
         const struct currency *each = &policy->currencies[i];
@@ -481,6 +502,39 @@ int currency_compare(const void *a, const void *b)
     const struct currency *left = a, *right = b;
 
     return strcmp(left->name, right->name);
+}
+
+int policy_order(const struct policy *a, const struct policy *b)
+{
+    if (a->generation != b->generation)
+        return a->generation < b->generation ? -1 : 1;
+    if (a->version != b->version)
+        return a->version < b->version ? -1 : 1;
+    return 0;
+}
+
+void policy_keep_lowest(const struct policy *before, struct policy *after)
+{
+    const int64_t dropped_min = before->dropped_min;
+
+    if (after->dropped_min > dropped_min)
+        after->dropped_min = dropped_min;
+    for (uint32_t i = 0; i < before->currency_count; i++) {
+        const struct currency *went = &before->currencies[i];
+
+        if (policy_find_currency(after, slice_from_text(went->name)) == NULL &&
+            went->lowest_min < after->dropped_min)
+            after->dropped_min = went->lowest_min;
+    }
+    for (uint32_t i = 0; i < after->currency_count; i++) {
+        struct currency *currency = &after->currencies[i];
+        const struct currency *stood =
+            policy_find_currency(before, slice_from_text(currency->name));
+        int64_t lowest_min = stood != NULL ? stood->lowest_min : dropped_min;
+
+        if (lowest_min < currency->lowest_min)
+            currency->lowest_min = lowest_min;
+    }
 }
 
 const struct currency *policy_find_currency(const struct policy *policy, struct slice name)

@@ -27,7 +27,9 @@ struct currency {
     char name[CURRENCY_NAME_BYTES_MAX + 1];
     int64_t min_balance;
     int64_t max_balance;
-    int64_t lowest_min; /* Of every policy that declared it: debts that were allowed once stand. */
+    /* Of every policy that declared it since it was not declared, and `dropped_min` of before:
+     * debts that were allowed once stand. */
+    int64_t lowest_min;
 };
 
 /* Incarnations that are expired, both ends included. */
@@ -49,12 +51,21 @@ struct cut {
     struct totals totals;
 };
 
+/* Since which apply version policies are ordered by the generation of their etcd, too. */
+#define POLICY_GENERATION_APPLY_VERSION 10u
+/* Since which apply version a shard knows what debts a currency allowed that is declared no more.
+ */
+#define DROPPED_MIN_APPLY_VERSION 10u
+#define POLICY_GENERATION_FIRST   1u /* A cluster begins with it. */
+
 struct policy {
+    uint64_t generation; /* Of the etcd that had it. */
     uint64_t version;
     uint64_t operation_window_ms;
     uint64_t operations_max;
     uint32_t items_max;
     uint32_t mailbox_max;
+    int64_t dropped_min; /* The least lowest_min of currencies that went; at most 0. */
     uint32_t currency_count;
     struct currency currencies[CURRENCIES_MAX]; /* Sorted by name. */
 };
@@ -130,6 +141,11 @@ const struct quarantined *meta_find_quarantined(const struct meta *meta, struct 
 bool meta_quarantine(struct meta *meta, struct slice player, struct slice reason, uint64_t at_ms);
 /* `quarantined` was found. */
 void meta_release(struct meta *meta, const struct quarantined *quarantined);
+/* Below 0, 0, above 0: the order in which policies hold, by generation and version. */
+int policy_order(const struct policy *a, const struct policy *b);
+/* From `before` to `after`: currencies that go leave in `after` what debts they allowed, those that
+ * come may have had debts that a currency of before allowed, and those that stay keep theirs. */
+void policy_keep_lowest(const struct policy *before, struct policy *after);
 /* Orders by name, for qsort. */
 int currency_compare(const void *a, const void *b);
 const struct currency *policy_find_currency(const struct policy *policy, struct slice name);

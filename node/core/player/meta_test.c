@@ -204,6 +204,74 @@ static void a_row_of_ranges_has_some(void **state)
     meta_deinit(&read);
 }
 
+static void check_read(const struct meta *meta, uint8_t version)
+{
+    struct meta read = { 0 };
+    struct buf bytes = { 0 };
+
+    meta_encode(meta, &bytes);
+    assert_int_equal(bytes.data[0], version);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_OK);
+    assert_int_equal(read.policy.generation, meta->policy.generation);
+    assert_int_equal(read.policy.dropped_min, meta->policy.dropped_min);
+    for (size_t cut = 0; cut < bytes.size; cut++)
+        assert_int_equal(meta_decode((struct slice){ bytes.data, cut }, &read), ERR_CORRUPT);
+    buf_deinit(&bytes);
+    meta_deinit(&read);
+}
+
+/* Earlier builds read the row of a cluster whose etcd was never restored. */
+static void a_policy_s_past_is_in_rows_that_have_one(void **state)
+{
+    struct meta meta = { 0 }, read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    check_read(&meta, 6);
+    meta.policy.generation = 3;
+    check_read(&meta, 11);
+    meta.policy.dropped_min = -7;
+    check_read(&meta, 11);
+    meta.policy.generation = 1;
+    check_read(&meta, 11);
+    meta_encode(&meta, &bytes);
+    memset(bytes.data + bytes.size - 8, 0, 8); /* Nothing that an earlier version could not tell. */
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_CORRUPT);
+    meta.policy.dropped_min = 7;
+    meta.policy.generation = 2;
+    buf_clear(&bytes);
+    meta_encode(&meta, &bytes);
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_CORRUPT);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+}
+
+static void currency_is(const struct policy *policy, const char *name, int64_t lowest_min)
+{
+    assert_int_equal(policy_find_currency(policy, slice_from_text(name))->lowest_min, lowest_min);
+}
+
+static void debts_outlive_the_currencies_that_allowed_them(void **state)
+{
+    struct policy with = policy_default(), without = policy_default(), again;
+    (void)state;
+
+    with.currency_count = 1;
+    memcpy(with.currencies[0].name, "debt", 5);
+    again = with;
+    with.currencies[0].min_balance = with.currencies[0].lowest_min = -9;
+    policy_keep_lowest(&with, &without);
+    assert_int_equal(without.dropped_min, -9);
+    policy_keep_lowest(&without, &again);
+    assert_int_equal(again.dropped_min, -9);
+    currency_is(&again, "debt", -9);
+    with.currencies[0].lowest_min = -20;
+    policy_keep_lowest(&with, &again);
+    assert_int_equal(again.dropped_min, -9); /* It did not go. */
+    currency_is(&again, "debt", -20);
+}
+
 static void the_quarantined_are_found_released_and_bounded(void **state)
 {
     struct meta meta = { 0 };
@@ -252,6 +320,8 @@ int main(void)
         cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
         cmocka_unit_test(ranges_of_expired_servers_read_back),
         cmocka_unit_test(a_row_of_ranges_has_some),
+        cmocka_unit_test(a_policy_s_past_is_in_rows_that_have_one),
+        cmocka_unit_test(debts_outlive_the_currencies_that_allowed_them),
         cmocka_unit_test(the_quarantined_are_found_released_and_bounded),
         cmocka_unit_test(currencies_are_found_by_their_whole_name),
     };

@@ -11,21 +11,25 @@
 #include "router/rpc/request/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/cluster_key.h"
+#include "runtime/cluster/cluster_record.h"
 
 /*
  * Writes the policy to etcd, if its version is the stored one plus one, it leaves out no currency
  * but those that the caller names, and shards have room for the currencies that it adds to those of
  * definitions, and then asks every shard to log it. The coordinator does the latter too, whatever
  * becomes of this call. Repeating the same call is harmless: the same policy at the same version
- * only waits for the shards.
+ * only waits for the shards. The generation is read and compared with the policy, so that shards
+ * are never told one with the generation of another etcd.
  */
 struct policy_change {
     struct request *request;
     Holdfast__V1__Policy *policy; /* As it will be stored: defaults filled in. */
     struct policy_drops drops;
     struct slice packed;
-    int64_t revision;       /* Of the policy that stands; 0: none. */
-    struct etcd_call *call; /* In flight; NULL: none. */
+    int64_t revision;         /* Of the policy that stands; 0: none. */
+    int64_t cluster_revision; /* Of the cluster's record, ... */
+    uint64_t generation;      /* ... and what it says. */
+    struct etcd_call *call;   /* In flight; NULL: none. */
     struct policy_part *parts;
     uint32_t part_count;
     uint32_t open;
@@ -63,13 +67,26 @@ static void answer(struct policy_change *change)
     request_fail(change->request, &detail);
 }
 
+/* A shard that does not say what is in force has taken it. */
+static bool is_in_force(const struct policy_change *change, struct slice body)
+{
+    Holdfast__Internal__V1__ApplyPolicyResponse *response =
+        holdfast__internal__v1__apply_policy_response__unpack(NULL, body.size, body.data);
+    bool stands = response != NULL &&
+                  (response->generation == 0 || (response->generation == change->generation &&
+                                                 response->version >= change->policy->version));
+
+    holdfast__internal__v1__apply_policy_response__free_unpacked(response, NULL);
+    return stands;
+}
+
 static void part_done(struct caller_call *call, const struct caller_result *result)
 {
     struct policy_change *change = CONTAINER_OF(call, struct policy_part, call)->change;
 
     CONTAINER_OF(call, struct policy_part, call)->open = false;
     change->request->attempts += call->retry.sent;
-    if (result->detail != NULL)
+    if (result->detail != NULL || !is_in_force(change, result->body))
         change->failed++;
     if (result->detail != NULL && result->detail->code == CODE(CAPACITY_FULL))
         change->refused = arena_printf(change->request->arena, "%s", result->detail->message);
@@ -88,6 +105,7 @@ static void start_part(struct policy_change *change, uint32_t shard)
     holdfast__internal__v1__apply_policy_request__init(&message);
     message.shard = shard;
     message.policy = change->policy;
+    message.generation = change->generation;
     size = holdfast__internal__v1__apply_policy_request__get_packed_size(&message);
     data = arena_alloc(request->arena, size + 1);
     holdfast__internal__v1__apply_policy_request__pack(&message, data);
@@ -120,18 +138,54 @@ static void ask_shards(struct policy_change *change)
         start_part(change, shard);
 }
 
+/* A transaction's operations 0 and 1 read the policy and the cluster's record. */
+static void read_both(const struct policy_change *change, struct etcd_txn *txn,
+                      enum etcd_branch branch)
+{
+    const char *cluster = change->request->router->options.cluster;
+    struct cluster_key policy_key = cluster_key_policy(cluster);
+    struct cluster_key cluster_key = cluster_key_cluster(cluster);
+
+    etcd_txn_get(txn, branch, cluster_key_slice(&policy_key));
+    etcd_txn_get(txn, branch, cluster_key_slice(&cluster_key));
+}
+
+/* Of an operation that read one key; NULL: it is absent. */
+static const struct etcd_kv *key_read(const struct etcd_txn_result *result, size_t op)
+{
+    if (op >= result->op_count || result->ops[op].range.kv_count != 1)
+        return NULL;
+    return &result->ops[op].range.kvs[0];
+}
+
+static err note_cluster(struct policy_change *change, const struct etcd_txn_result *result)
+{
+    const struct etcd_kv *kv = key_read(result, 1);
+    struct cluster_record record;
+    struct record_error why;
+
+    if (kv == NULL)
+        return ERR_NOT_FOUND;
+    err e = cluster_record_decode(kv->value, &record, &why);
+    if (e != ERR_OK)
+        return e;
+    change->cluster_revision = kv->mod_revision;
+    change->generation = record.generation;
+    return ERR_OK;
+}
+
 /* Another call was faster: what it wrote, if etcd showed it, says which version stands. */
 static void fail_conflict(struct policy_change *change, const struct etcd_txn_result *result)
 {
     struct arena *arena = change->request->arena;
+    const struct etcd_kv *stored = key_read(result, 0);
     Holdfast__V1__Policy *current = NULL;
     Holdfast__V1__ErrorDetail detail;
 
-    refusal_make(arena, &detail, CODE(VERSION_CONFLICT), "another policy was set at the same time");
-    if (result->op_count == 1 && result->ops[0].range.kv_count == 1) {
-        struct slice stored = result->ops[0].range.kvs[0].value;
-        current = holdfast__v1__policy__unpack(NULL, stored.size, stored.data);
-    }
+    refusal_make(arena, &detail, CODE(VERSION_CONFLICT),
+                 "another policy was set at the same time, or etcd was restored");
+    if (stored != NULL)
+        current = holdfast__v1__policy__unpack(NULL, stored->value.size, stored->value.data);
     if (current != NULL)
         refusal_tell_version(arena, &detail, current->version);
     holdfast__v1__policy__free_unpacked(current, NULL);
@@ -141,7 +195,6 @@ static void fail_conflict(struct policy_change *change, const struct etcd_txn_re
 static void policy_written(void *context, err e, const struct etcd_txn_result *result)
 {
     struct policy_change *change = context;
-    bool own = false;
 
     change->call = NULL;
     if (e != ERR_OK) {
@@ -151,8 +204,8 @@ static void policy_written(void *context, err e, const struct etcd_txn_result *r
                                   : "etcd could not be reached; nothing was done");
         return;
     }
-    if (!result->succeeded && result->op_count == 1 && result->ops[0].range.kv_count == 1)
-        own = slice_equal(result->ops[0].range.kvs[0].value, change->packed);
+    bool own = !result->succeeded && etcd_txn_shows(result, 0, change->packed) &&
+               note_cluster(change, result) == ERR_OK;
     if (result->succeeded || own)
         ask_shards(change);
     else if (etcd_txn_is_unknown(result))
@@ -166,13 +219,16 @@ static err write_policy(struct policy_change *change)
     struct request *request = change->request;
     const struct router_options *options = &request->router->options;
     struct cluster_key key = cluster_key_policy(options->cluster);
+    struct cluster_key cluster = cluster_key_cluster(options->cluster);
     uint64_t now_ms = loop_now_ms(options->loop);
     struct etcd_txn *txn = etcd_txn_new();
     err e;
 
     etcd_txn_compare(txn, cluster_key_slice(&key), ETCD_MOD_REVISION, ETCD_EQUAL, change->revision);
+    etcd_txn_compare(txn, cluster_key_slice(&cluster), ETCD_MOD_REVISION, ETCD_EQUAL,
+                     change->cluster_revision);
     etcd_txn_put(txn, ETCD_THEN, cluster_key_slice(&key), change->packed, 0);
-    etcd_txn_get(txn, ETCD_ELSE, cluster_key_slice(&key));
+    read_both(change, txn, ETCD_ELSE);
     e = etcd_txn_until_definite(
         options->etcd, txn, policy_written,
         &(struct etcd_wait){ request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1,
@@ -243,7 +299,7 @@ static err check_against(struct policy_change *change, const Holdfast__V1__Polic
     return policy_check_drops(change->policy, current, &change->drops, arena, ret_detail);
 }
 
-static void policy_read(void *context, err e, const struct etcd_range_result *result)
+static void policy_read(void *context, err e, const struct etcd_txn_result *result)
 {
     struct policy_change *change = context;
     struct request *request = change->request;
@@ -252,8 +308,10 @@ static void policy_read(void *context, err e, const struct etcd_range_result *re
     bool same = false, adds = false;
 
     change->call = NULL;
-    if (e == ERR_OK && result->kv_count == 1) {
-        const struct etcd_kv *kv = &result->kvs[0];
+    if (e == ERR_OK)
+        e = note_cluster(change, result);
+    const struct etcd_kv *kv = e == ERR_OK ? key_read(result, 0) : NULL;
+    if (kv != NULL) {
         change->revision = kv->mod_revision;
         same = slice_equal(kv->value, change->packed);
         current = holdfast__v1__policy__unpack(NULL, kv->value.size, kv->value.data);
@@ -295,8 +353,6 @@ void admin_set_policy_handle(struct request *request)
 {
     const Holdfast__V1__SetPolicyRequest *message =
         (const Holdfast__V1__SetPolicyRequest *)(const void *)request->message;
-    const struct router_options *options = &request->router->options;
-    struct cluster_key key = cluster_key_policy(options->cluster);
     struct policy_change *change = arena_zalloc(request->arena, sizeof *change);
     Holdfast__V1__ErrorDetail detail;
     uint8_t *data;
@@ -314,9 +370,13 @@ void admin_set_policy_handle(struct request *request)
     change->packed = (struct slice){ data, size };
     request->state = change;
     request->cancel = policy_cancel;
-    if (etcd_range(options->etcd, &(struct etcd_range){ .key = cluster_key_slice(&key) },
-                   policy_read,
-                   &(struct etcd_wait){ request_time_left(request, ROUTER_STATUS_MS_MAX), change,
-                                        &change->call }) != ERR_OK)
+    struct etcd_txn *txn = etcd_txn_new();
+
+    read_both(change, txn, ETCD_THEN);
+    err e = etcd_txn(request->router->options.etcd, txn, policy_read,
+                     &(struct etcd_wait){ request_time_left(request, ROUTER_STATUS_MS_MAX), change,
+                                          &change->call });
+    etcd_txn_free(txn);
+    if (e != ERR_OK)
         request_fail_text(request, CODE(UNAVAILABLE), "too many calls to etcd");
 }

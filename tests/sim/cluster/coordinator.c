@@ -12,6 +12,7 @@
 #include "tests/sim/sim.h"
 
 #define LATE_POLICY_MS   2000u
+#define POLICY_BRANCH    1009u /* Above all versions of a run. */
 #define TICK_MS          50u
 #define LEASE_TTL_MS     1500u
 #define TXN_TIMEOUT_MS   500u
@@ -526,14 +527,17 @@ static struct coord_limits limits(void)
     return l;
 }
 
-/* Policies differ: some bind what players have, or may get. The first does not. */
+/* Policies differ: some bind what players have, or may get. The first does not. One version is
+ * another policy after etcd was restored. */
 static void policy_bind(const struct sim *sim, Holdfast__V1__Policy *policy)
 {
-    uint32_t die = op_twist(sim->seed, UINT64_MAX / 2 + policy->version);
+    uint64_t generation = etcd_generation(sim);
+    uint32_t die = 0;
 
     policy->mailbox_max = 4;
     if (policy->version == 1)
         return;
+    die = op_twist(sim->seed, UINT64_MAX / 2 + policy->version + generation * POLICY_BRANCH);
     policy->mailbox_max = die % 3 == 0 ? 2 : 4 + die % 3;
     policy->items_max = die / 3 % 3 == 0 ? 5 : die / 3 % 3 == 1 ? 12 : 0;
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
@@ -634,17 +638,15 @@ void coord_kill(struct sim *sim, uint32_t place)
 }
 
 /* A call with the policy before this one was stuck somewhere, and comes after it. */
-static void policy_late(struct sim *sim)
+static void policy_late(struct sim *sim, const Holdfast__V1__Policy *before)
 {
     uint32_t die = op_twist(sim->seed, UINT64_MAX / 4 + sim->policy_version);
     Holdfast__Internal__V1__ApplyPolicyRequest request =
         HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
-    uint8_t bytes[256];
 
-    size_t size = policy_pack(sim, bytes, sim->policy_version);
-    request.policy = holdfast__v1__policy__unpack(NULL, size, bytes);
+    request.policy = (Holdfast__V1__Policy *)(uintptr_t)before;
+    request.generation = etcd_generation(sim);
     request.shard = die % sim->shard_count;
-    CHECK(request.policy != NULL);
     for (uint32_t i = 0; i < sim->node_count; i++) {
         struct sim_event event = { .kind = EV_CALL, .node = PROC_NODE + i };
         buf_put_u8(&event.bytes, 0); /* No one waits for the answer. */
@@ -655,20 +657,25 @@ static void policy_late(struct sim *sim)
         request_pack(&request.base, &event.bytes);
         sim_later(sim, 300 + die / 8 % 900, &event);
     }
-    holdfast__v1__policy__free_unpacked(request.policy, NULL);
 }
 
-/* A new policy, as a router writes it. */
+/* A new policy, as a router writes it: the successor of the one that etcd has. */
 static void set_policy(struct sim *sim)
 {
     struct cluster_key key = cluster_key_policy(SIM_CLUSTER);
+    const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
     uint8_t bytes[256];
 
-    if (etcd_find(sim, cluster_key_slice(&key)) == NULL || sim->etcd.down_until_ms > sim->now_ms)
+    if (kv == NULL || sim->etcd.down_until_ms > sim->now_ms)
         return;
-    size_t size = policy_pack(sim, bytes, ++sim->policy_version + 1);
+    Holdfast__V1__Policy *before =
+        holdfast__v1__policy__unpack(NULL, kv->value.size, kv->value.data);
+    CHECK(before != NULL);
+    size_t size = policy_pack(sim, bytes, before->version + 1);
+    sim->policy_version++;
     etcd_put(sim, cluster_key_slice(&key), (struct slice){ bytes, size }, 0);
-    policy_late(sim);
+    policy_late(sim, before);
+    holdfast__v1__policy__free_unpacked(before, NULL);
 }
 
 static void on_tick(struct sim *sim, uint32_t place)

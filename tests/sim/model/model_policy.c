@@ -13,12 +13,30 @@
 #define ITEMS_STANDARD    10000u
 #define MAILS_STANDARD    1000u
 #define RESERVATIONS_MOST 64u
+#define GENERATION_SINCE  10u
 
 void policy_begin(struct policy_model *policy)
 {
-    *policy = (struct policy_model){ .items_max = ITEMS_STANDARD, .mailbox_max = MAILS_STANDARD };
+    *policy = (struct policy_model){ .generation = 1,
+                                     .items_max = ITEMS_STANDARD,
+                                     .mailbox_max = MAILS_STANDARD };
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++)
         policy->most[i] = AMOUNT_MOST;
+}
+
+static uint32_t items_of_policy(const Holdfast__V1__Policy *given)
+{
+    return given->items_max > 0 ? given->items_max : ITEMS_STANDARD;
+}
+
+static uint32_t mails_of_policy(const Holdfast__V1__Policy *given)
+{
+    return given->mailbox_max > 0 ? given->mailbox_max : MAILS_STANDARD;
+}
+
+static int64_t most_of_currency(const Holdfast__V1__CurrencyPolicy *given)
+{
+    return given->max_balance > 0 ? given->max_balance : AMOUNT_MOST;
 }
 
 void policy_logged(struct change *c)
@@ -26,21 +44,25 @@ void policy_logged(struct change *c)
     const Holdfast__Internal__V1__ApplyPolicyRequest *request = (const void *)c->request;
     const Holdfast__V1__Policy *given = request->policy;
     struct policy_model *policy = &c->shard->policy;
+    bool by_generation = applier_meta(c->shard->applier)->apply_version >= GENERATION_SINCE;
+    uint64_t generation =
+        by_generation && request->generation > 0 ? request->generation : policy->generation;
+    bool late = generation < policy->generation ||
+                (generation == policy->generation && given->version <= policy->version);
 
-    c->sim->counts.policies_late += given->version <= policy->version;
-    if (c->outcome->kind != OUTCOME_COMMITTED || given->version <= policy->version)
+    c->sim->counts.policies_late += late;
+    c->sim->counts.policies_again += !late && given->version <= policy->version;
+    if (c->outcome->kind != OUTCOME_COMMITTED || late)
         return;
     policy_begin(policy);
+    policy->generation = generation;
     policy->version = given->version;
-    if (given->items_max > 0)
-        policy->items_max = given->items_max;
-    if (given->mailbox_max > 0)
-        policy->mailbox_max = given->mailbox_max;
+    policy->items_max = items_of_policy(given);
+    policy->mailbox_max = mails_of_policy(given);
     for (size_t i = 0; i < given->n_currencies; i++) {
         uint32_t currency = model_currency(given->currencies[i]->name);
         policy->least[currency] = given->currencies[i]->min_balance;
-        if (given->currencies[i]->max_balance > 0)
-            policy->most[currency] = given->currencies[i]->max_balance;
+        policy->most[currency] = most_of_currency(given->currencies[i]);
     }
 }
 
@@ -49,7 +71,9 @@ void policy_check_stored(const struct change *c)
     const struct policy *stored = &applier_meta(c->shard->applier)->policy;
     const struct policy_model *policy = &c->shard->policy;
 
-    if (stored->version != policy->version)
+    if (stored->generation != policy->generation)
+        model_fail(c, "a policy of another generation is in force", stored->generation);
+    else if (stored->version != policy->version)
         model_fail(c, "another version of the policy is in force", stored->version);
     else if (policy->version > 0 &&
              (stored->items_max != policy->items_max || stored->mailbox_max != policy->mailbox_max))
@@ -61,6 +85,40 @@ void policy_check_stored(const struct change *c)
             currency->max_balance != policy->most[i])
             model_fail(c, "the policy in force bounds a currency otherwise", i);
     }
+}
+
+/* What etcd has and the shard's log does not have in force. */
+static bool differs(const struct policy_model *policy, const Holdfast__V1__Policy *wanted)
+{
+    bool other = policy->version != wanted->version ||
+                 policy->items_max != items_of_policy(wanted) ||
+                 policy->mailbox_max != mails_of_policy(wanted);
+
+    for (size_t i = 0; i < wanted->n_currencies; i++) {
+        const Holdfast__V1__CurrencyPolicy *each = wanted->currencies[i];
+        uint32_t currency = model_currency(each->name);
+
+        other |= policy->least[currency] != each->min_balance ||
+                 policy->most[currency] != most_of_currency(each);
+    }
+    return other;
+}
+
+uint32_t policy_pending(struct sim *sim)
+{
+    struct cluster_key key = cluster_key_policy(SIM_CLUSTER);
+    const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&key));
+    uint32_t pending = 0;
+
+    if (kv == NULL)
+        return 0;
+    Holdfast__V1__Policy *wanted =
+        holdfast__v1__policy__unpack(NULL, kv->value.size, kv->value.data);
+    CHECK(wanted != NULL);
+    for (uint32_t i = 0; i < sim->shard_count; i++)
+        pending += differs(&sim->oracle->shards[i].policy, wanted);
+    holdfast__v1__policy__free_unpacked(wanted, NULL);
+    return pending;
 }
 
 static const struct policy_model *policy_of(const struct change *c)

@@ -122,7 +122,7 @@ struct op_model {
 
 /* As the shard's log says. */
 struct policy_model {
-    uint64_t version;
+    uint64_t generation, version;
     uint32_t items_max, mailbox_max;
     int64_t least[SIM_CURRENCIES], most[SIM_CURRENCIES];
 };
@@ -190,6 +190,8 @@ void floor_check(struct sim *sim, uint32_t shard);
 
 /* ---- model_policy.c ---- */
 void policy_begin(struct policy_model *policy);
+/* Shards in which the policy that etcd has is not in force. */
+uint32_t policy_pending(struct sim *sim);
 
 /* ---- model_key.c ---- */
 /* What a `key:` stood for may be over at that time, is over for sure. */
