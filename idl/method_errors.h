@@ -110,7 +110,9 @@
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "")
 #define ERRORS_END_SESSION(X) \
     OF_OPERATION(X) OF_KIND(X) OF_TOKEN(X) OF_EDITS(X)
-#define ERRORS_BATCH_START_SESSION(X) OF_WRITER(X)
+#define ERRORS_BATCH_START_SESSION(X) \
+    OF_WRITER(X) \
+    X(SERVER_EXPIRED, OPEN, "no server has a registration that an element names", "")
 #define ERRORS_BATCH_END_SESSION(X) OF_WRITER(X)
 #define ERRORS_GET_SESSION(X) OF_PLAYER_READ(X)
 #define ERRORS_LIST_SERVERS(X) OF_READER(X)

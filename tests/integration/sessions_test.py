@@ -323,6 +323,18 @@ class Expiry(ClusterTest):
         self.assertLess(time.monotonic() - begun, 9, "it waited for the TTL")
         self.refused("SERVER_EXPIRED", self.client.start, "polite-player", server)
 
+    def test_a_server_that_never_was_gets_no_session(self):
+        """Nothing would ever tell a shard that it has gone: the player would be held for ever."""
+        real = self.client.register("real", 10000)
+        self.renewed(real)
+        for never in ("1-99999999", "7-3", real + "000000"):
+            error = self.refused("SERVER_EXPIRED", self.client.start, "nobodys", never)
+            self.assertEqual((error.field, error.value), ("incarnation", never))
+            self.refused("SERVER_EXPIRED", self.client.call, "SessionService/BatchStartSession", {
+                "incarnation": never, "mode": "fail", "opId": uuid7(), "requests": [{"playerId": "nobodys"}]})
+        self.assertEqual(self.client.call("AdminService/GetSession", {"playerId": "nobodys"})["state"], "free")
+        self.client.start("nobodys", real)
+
     def test_a_grant_of_a_session_that_is_never_used_frees_itself(self):
         server = self.client.register("forgetful", 10000)
         self.renewed(server)

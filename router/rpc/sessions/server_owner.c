@@ -1,8 +1,8 @@
 /*
  * An incarnation belongs to the key that registered it, and to those that replace it: with another
- * key's, no caller opens, renews or ends anything. And a player is online only by a registration
- * that there is: a shard finds out by itself that a session's has gone, but a member that takes a
- * presence knows only what it was told. Asked before the method's handler, of every incarnation
+ * key's, no caller opens, renews or ends anything. And what lives with a server needs a registration
+ * that there is: shards are told of those that have gone, but not of those that never were. A
+ * session of one would be free never, a presence of it online for ever. Asked before the method's handler, of every incarnation
  * that the request names, one after another: a batch names one, as a rule.
  */
 #include <string.h>
@@ -106,9 +106,11 @@ static bool has_key(const struct request *request)
     return request->key_id != NULL && request->key_id[0] != 0;
 }
 
-static bool sets_presence(const struct method_info *method)
+/* A session, or a presence. */
+static bool lives_with_server(const struct method_info *method)
 {
-    return method->id == METHOD_SET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
+    return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION ||
+           method->id == METHOD_SET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
            method->id == METHOD_UPSERT_USER || method->id == METHOD_BATCH_UPSERT_USERS;
 }
 
@@ -121,7 +123,7 @@ static void judge(struct owner_check *check, enum servers_claim claim)
 
     if (claim == SERVERS_CLAIM_FOREIGN) {
         refuse_foreign(request, check->names[check->next]);
-    } else if (claim == SERVERS_CLAIM_GONE && sets_presence(request->method)) {
+    } else if (claim == SERVERS_CLAIM_GONE && lives_with_server(request->method)) {
         refuse_gone(request, check->names[check->next]);
     } else if (claim == SERVERS_CLAIM_UNSURE && !renews && has_key(request)) {
         /* A heartbeat goes on: its tokens tell whose they are. */
@@ -176,15 +178,14 @@ static void ask_next(struct owner_check *check)
 
 static bool names_incarnations(const struct method_info *method)
 {
-    return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION ||
-           sets_presence(method) || method->id == METHOD_RENEW_SESSIONS ||
+    return lives_with_server(method) || method->id == METHOD_RENEW_SESSIONS ||
            method->id == METHOD_UNREGISTER_SERVER;
 }
 
 void server_owner_then(struct request *request, handle_fn *handle)
 {
     bool asks =
-        has_key(request) ? names_incarnations(request->method) : sets_presence(request->method);
+        has_key(request) ? names_incarnations(request->method) : lives_with_server(request->method);
 
     if (!asks || request->router->options.servers == NULL) {
         handle(request);
