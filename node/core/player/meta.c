@@ -5,7 +5,8 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION 10u
+#define META_VERSION    11u
+#define META_VERSION_10 10u /* Written while versions are not above those of a backup. */
 #define META_VERSION_9                                                                             \
     9u /* Written while each expired server stands for itself: apply version 9 reads it. */
 #define META_VERSION_8                                                                             \
@@ -144,8 +145,10 @@ static bool has_ranges(const struct meta *meta)
 
 static uint8_t version_of(const struct meta *meta)
 {
-    if (meta->expired_count > EXPIRED_MAX_OF_ONES || has_ranges(meta))
+    if (meta->versions_above > 0)
         return META_VERSION;
+    if (meta->expired_count > EXPIRED_MAX_OF_ONES || has_ranges(meta))
+        return META_VERSION_10;
     if (meta->review_count > 0 || meta->events.trimmed_count > 0)
         return META_VERSION_9;
     if (event_log_is_used(&meta->events))
@@ -209,6 +212,8 @@ void meta_encode(const struct meta *meta, struct buf *out)
     }
     for (uint32_t i = 0; version > META_VERSION_9 && i < meta->expired_count; i++)
         put_incarnation(meta->expired[i].first, out);
+    if (version > META_VERSION_10)
+        buf_put_u64(out, meta->versions_above);
 }
 
 static void read_use(struct reader *reader, struct shard_use *use)
@@ -352,6 +357,8 @@ err meta_decode(struct slice bytes, struct meta *meta)
     }
     if (version > META_VERSION_9)
         read_firsts(&reader, &read);
+    if (version > META_VERSION_10)
+        read.versions_above = read_u64(&reader);
     /* The newest are written only where an older one would not do. */
     reader.bad |= version > META_VERSION_8 && version_of(&read) < version;
     if (reader_finish(&reader) != ERR_OK) {
