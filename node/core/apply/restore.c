@@ -240,8 +240,8 @@ static void take_over(struct apply_context *context, struct meta *backup)
     operation_floor_take_over(context, backup);
     meta->operation_ms_max = greater(meta->operation_ms_max, backup->operation_ms_max);
     if (context->version >= RESTORE_PULLS_APPLY_VERSION)
-        meta->versions_above = greater(meta->versions_above,
-                                       backup->versions_above + backup->applied_index);
+        meta->versions_above =
+            greater(meta->versions_above, backup->versions_above + backup->applied_index);
     meta->operation_count = backup->operation_count;
     meta->key_count = backup->key_count;
     meta->session_count = backup->session_count;

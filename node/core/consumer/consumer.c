@@ -178,15 +178,14 @@ err consumer_repeats(struct apply_context *context, const struct consumer *consu
                      const char *op_id, enum consumer_change change, bool *ret_repeats)
 {
     const struct consumer_row *row = &consumer->row;
-
     struct slice asked = slice_from_text(op_id);
     bool last = slice_equal(row->op_id, asked);
     bool made = row->made_op_id.size > 0 && slice_equal(row->made_op_id, asked);
 
-    *ret_repeats = (last && row->change == change &&
-                    hash128_equal(row->payload, context->op->payload)) ||
-                   (made && change == CONSUMER_CREATED &&
-                    hash128_equal(row->made_payload, context->op->payload));
+    *ret_repeats =
+        (last && row->change == change && hash128_equal(row->payload, context->op->payload)) ||
+        (made && change == CONSUMER_CREATED &&
+         hash128_equal(row->made_payload, context->op->payload));
     if (*ret_repeats || (!last && !made))
         return ERR_OK;
     return refuse(context->arena, context->refusal, CODE(OPERATION_ID_MISMATCH), "op_id",

@@ -45,8 +45,8 @@ NODISCARD err consumer_find_applied(struct apply_context *context, const char *n
                                     struct consumer *ret_consumer);
 /* How many the shard has, LIMIT_CONSUMERS at most. ERR_NEED. */
 NODISCARD err consumer_count(struct apply_context *context, uint32_t *ret_count);
-/* Whether this operation is what changed the consumer last, or made it. ERR_CONFLICT: something else
- * did, under this op_id. */
+/* Whether this operation is what changed the consumer last, or made it. ERR_CONFLICT: something
+ * else did, under this op_id. */
 NODISCARD err consumer_repeats(struct apply_context *context, const struct consumer *consumer,
                                const char *op_id, enum consumer_change change, bool *ret_repeats);
 /* Writes the row, with who did it, when, and a version of its own. */

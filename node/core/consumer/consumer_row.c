@@ -88,8 +88,8 @@ static void read_made(struct reader *reader, struct consumer_row *row)
 
     row->made_op_id = row_read_short(reader, OP_ID_BYTES_MAX);
     row->made_payload = read_hash(reader);
-    reader->bad |= row->change != CONSUMER_COMMITTED ||
-                   op_id_parse(row->made_op_id, &id, &why) != ERR_OK;
+    reader->bad |=
+        row->change != CONSUMER_COMMITTED || op_id_parse(row->made_op_id, &id, &why) != ERR_OK;
 }
 
 /* What no request could have made. */

@@ -37,7 +37,7 @@ struct consumer_row {
      * since it was committed under an earlier apply version. */
     struct slice made_op_id;
     struct hash128 made_payload;
-    struct slice cursor;    /* As it was printed; empty: nothing was committed. */
+    struct slice cursor; /* As it was printed; empty: nothing was committed. */
 };
 
 #define CONSUMER_NAME_RULE "1 to 64 letters, digits, '.', '_' and '-'"

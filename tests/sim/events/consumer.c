@@ -34,7 +34,7 @@ struct consumer_model {
     uint64_t version_max; /* Of all that it ever had. */
     char op_id[OP_SIZE];
     struct hash128 payload;
-    uint32_t method; /* That changed it last. */
+    uint32_t method;          /* That changed it last. */
     char made_op_id[OP_SIZE]; /* Of what made it. */
     struct hash128 made_payload;
 };

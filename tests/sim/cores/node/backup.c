@@ -1,8 +1,8 @@
 /*
  * A shard's rows put into an empty shard of another cluster (docs/backup.md; node/core/apply,
  * node/rpc/backup_*.c): parts of any size, doubled, out of turn, across restarts. What was backed
- * up is there, byte for byte, but for events and totals, and nothing else; sessions of before are over;
- * meanwhile nothing is served.
+ * up is there, byte for byte, but for events and totals, and nothing else; sessions of before are
+ * over; meanwhile nothing is served.
  */
 #include <string.h>
 

@@ -371,11 +371,10 @@ static void spoil(struct tops *t)
 
 static void turn(struct tops *t)
 {
-    static void (*const deeds[])(struct tops *) = { change_some, change_some, change_some,
-                                                    empty,       pull_badly,  pull_well,
-                                                    spoil,       trouble,     pass,
-                                                    pass_hours,  give_homes,  tops_take_bare,
-                                                    tops_back_up };
+    static void (*const deeds[])(struct tops *) = {
+        change_some, change_some, change_some, empty,      pull_badly,     pull_well,   spoil,
+        trouble,     pass,        pass_hours,  give_homes, tops_take_bare, tops_back_up
+    };
 
     RSIM_PICK(t->sim, deeds)(t);
     if (!t->damaged && chance(t, 40))
