@@ -51,8 +51,12 @@ static void restore_shard(struct tops *t, uint32_t shard)
     f = tops_shard(t, shard);
     tops_define(t, shard);
     PROMISE(t->sim, fixture_restore(f, &cut->of), "a restore is refused: %s", f->error->message);
-    for (uint32_t i = 0; i < t->target_count * TOPS_COLLECTIONS; i++)
-        *spot_of(t, i, shard) = cut->spots[i];
+    for (uint32_t i = 0; i < t->target_count * TOPS_COLLECTIONS; i++) {
+        struct tops_spot *spot = spot_of(t, i, shard);
+        *spot = cut->spots[i];
+        if (!spot->kept) /* It was forgotten: homes of the new cluster are told of no change. */
+            *spot = (struct tops_spot){ 0 };
+    }
 }
 
 /* Homes of the new cluster have logged nothing. */
