@@ -269,7 +269,7 @@
 #define ERRORS_CREATE_CONSUMER(X) \
     OF_WRITER(X) OF_CONSUMER_ROW(X) \
     X(OPERATION_ID_MISMATCH, OPEN, "the consumer was last changed under this op_id, by another request", "") \
-    X(VERSION_CONFLICT, OPEN, "there is a consumer of that name, made under another op_id, or committed since", "use it, or delete it first") \
+    X(VERSION_CONFLICT, OPEN, "there is a consumer of that name, made under another op_id, or committed before apply version 10", "use it, or delete it first") \
     X(CAPACITY_FULL, OPEN, "the shard of that name has 64 consumers", "delete those that are not used, or take another name")
 #define ERRORS_GET_CONSUMER(X) OF_READER(X) OF_CONSUMER(X)
 #define ERRORS_LIST_CONSUMERS(X) OF_READER(X)

@@ -5,9 +5,9 @@
 
 #include "holdfast/v1/admin.pb-c.h"
 #include "holdfast/v1/backup.pb-c.h"
-#include "node/core/apply/apply.h"
 #include "holdfast/v1/events.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
+#include "node/core/apply/apply.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
 #include "node/rpc/fixture_counter.h"
@@ -162,6 +162,17 @@ static void what_was_backed_up_is_there_again(void **state)
     assert_int_equal(fixture_balance(&w->f, "ann", "gold"), 101);
 }
 
+/* Another backup of `old`, as it is now. */
+static void back_up_again(struct world *w)
+{
+    for (uint32_t i = 0; i < PARTS; i++)
+        buf_clear(&w->parts[i]);
+    w->rows = (struct row_digest){ 0 };
+    back_up(w);
+    w->f.ids = w->old.ids; /* None twice. */
+    w->f.now_ms = w->old.now_ms;
+}
+
 static uint32_t rows_of(const struct fixture *f, enum table table)
 {
     uint32_t count = 0;
@@ -180,11 +191,7 @@ static void rows_of_counters_come_back(void **state)
     assert_int_equal(fixture_add(&w->old, "ann", "pong", 5), 5);
     assert_int_equal(fixture_add(&w->old, "bob", "pong", 7), 7);
     assert_int_equal(fixture_add(&w->old, "ann", "chess", 2), 2);
-    for (uint32_t i = 0; i < PARTS; i++)
-        buf_clear(&w->parts[i]);
-    w->rows = (struct row_digest){ 0 };
-    back_up(w);
-    w->f.ids = w->old.ids; /* None twice. */
+    back_up_again(w);
     assert_int_equal(rows_of(&w->old, TABLE_ADDED), 3);
     assert_int_equal(rows_of(&w->old, TABLE_ADDER), 3);
     fixture_define_plays(&w->f);
@@ -199,6 +206,37 @@ static void rows_of_counters_come_back(void **state)
     assert_int_equal(fixture_value(&w->f, "ann", "chess"), 2);
     assert_int_equal(fixture_part(&w->f, "plays", "pong"), 13);
     fixture_check_counters(&w->f);
+}
+
+/* A pull carries no cut, so what a home had logged need not be what its source has by now. */
+static void totals_are_pulled_again(void **state)
+{
+    struct world *w = *state;
+
+    fixture_deinit(&w->old);
+    fixture_deinit(&w->f);
+    fixture_init_shard(&w->old, 0, 1); /* It is the home of all targets. */
+    fixture_init_shard(&w->f, 0, 1);
+    w->f.generation = 2;
+    w->f.epoch = w->old.epoch + 1000;
+    fixture_next_epoch(&w->f);
+    fixture_define_favorites(&w->old);
+    assert_non_null(fixture_favorite(&w->old, "ann", "tetris"));
+    fixture_take_totals(&w->old);
+    back_up_again(w);
+    assert_int_equal(rows_of(&w->old, TABLE_SHARE), 1);
+    assert_int_equal(rows_of(&w->old, TABLE_TALLY), 1);
+    assert_int_equal(rows_of(&w->old, TABLE_PULLED), 1);
+    assert_true(rows_of(&w->old, TABLE_RANK) > 0);
+    fixture_define_favorites(&w->f);
+    restore(w);
+    fixture_checkpoint(&w->f);
+    assert_int_equal(rows_of(&w->f, TABLE_SHARE) + rows_of(&w->f, TABLE_TALLY), 0);
+    assert_int_equal(rows_of(&w->f, TABLE_PULLED) + rows_of(&w->f, TABLE_RANK), 0);
+    fixture_take_totals(&w->f);
+    fixture_checkpoint(&w->f);
+    assert_int_equal(rows_of(&w->f, TABLE_TALLY), 1);
+    assert_int_equal(rows_of(&w->f, TABLE_RANK), rows_of(&w->old, TABLE_RANK));
 }
 
 static uint64_t put_title(struct fixture *f, const char *title, uint64_t version)
@@ -216,6 +254,73 @@ static uint64_t put_title(struct fixture *f, const char *title, uint64_t version
     return response != NULL ? response->metadata->version : 0;
 }
 
+static void take_title_away(struct fixture *f)
+{
+    Holdfast__V1__DeleteTargetMetadataRequest request =
+        HOLDFAST__V1__DELETE_TARGET_METADATA_REQUEST__INIT;
+
+    request.target_id = text_lend("tetris");
+    assert_non_null(fixture_mutate(f, METHOD_DELETE_TARGET_METADATA, &request.base));
+}
+
+static uint64_t consume(struct fixture *f, const char *op_id)
+{
+    Holdfast__V1__CreateConsumerRequest request = HOLDFAST__V1__CREATE_CONSUMER_REQUEST__INIT;
+
+    request.consumer = text_lend("search");
+    request.op_id = text_lend(op_id);
+    const Holdfast__V1__CreateConsumerResponse *response =
+        fixture_mutate(f, METHOD_CREATE_CONSUMER, &request.base);
+    return response != NULL ? response->consumer->version : 0;
+}
+
+static uint64_t commit_consumer(struct fixture *f, uint64_t version)
+{
+    Holdfast__V1__CommitConsumerRequest request = HOLDFAST__V1__COMMIT_CONSUMER_REQUEST__INIT;
+
+    request.consumer = text_lend("search");
+    request.op_id = fixture_op_id(f);
+    request.version = version;
+    request.rewind = true; /* From the oldest event on: no cursor. */
+    const Holdfast__V1__CommitConsumerResponse *response =
+        fixture_mutate(f, METHOD_COMMIT_CONSUMER, &request.base);
+    return response != NULL ? response->consumer->version : 0;
+}
+
+static void forget_consumer(struct fixture *f)
+{
+    Holdfast__V1__DeleteConsumerRequest request = HOLDFAST__V1__DELETE_CONSUMER_REQUEST__INIT;
+
+    request.consumer = text_lend("search");
+    assert_non_null(fixture_mutate(f, METHOD_DELETE_CONSUMER, &request.base));
+}
+
+/* A worker that slept through the restore names a version that no other commit had: the new shard's
+ * log is the shorter one, and a consumer that is made again there was never seen by it. */
+static void versions_of_consumers_go_on_rising(void **state)
+{
+    struct world *w = *state;
+
+    for (uint32_t i = 0; i < 300; i++)
+        assert_non_null(fixture_grant(&w->old, "ann", "unheld", 1));
+    uint64_t made = consume(&w->old, "key:1");
+    uint64_t version = commit_consumer(&w->old, made);
+    assert_true(version > 300);
+    back_up_again(w);
+    restore(w);
+    assert_int_equal(commit_consumer(&w->f, made), 0);
+    refused_as(w, ERROR(VERSION_CONFLICT));
+    uint64_t next = commit_consumer(&w->f, version);
+    assert_true(next > version);
+    assert_int_equal(commit_consumer(&w->f, version), 0);
+    forget_consumer(&w->f);
+    uint64_t again = consume(&w->f, "key:2");
+    assert_true(again > next);
+    fixture_restart(&w->f);
+    forget_consumer(&w->f);
+    assert_true(consume(&w->f, "key:3") > again);
+}
+
 /* The new shard's log is the shorter one. */
 static void metadata_comes_back_and_its_versions_go_on_rising(void **state)
 {
@@ -227,11 +332,7 @@ static void metadata_comes_back_and_its_versions_go_on_rising(void **state)
                     fixture_grant(&w->old, "ann", "unheld", 1) != NULL);
     uint64_t version = put_title(&w->old, "Tetris", 0);
     assert_true(version > 300);
-    for (uint32_t i = 0; i < PARTS; i++)
-        buf_clear(&w->parts[i]);
-    w->rows = (struct row_digest){ 0 };
-    back_up(w);
-    w->f.ids = w->old.ids; /* None twice. */
+    back_up_again(w);
     fixture_define_favorites(&w->f);
     restore(w);
     fixture_checkpoint(&w->f);
@@ -241,7 +342,10 @@ static void metadata_comes_back_and_its_versions_go_on_rising(void **state)
     uint64_t next = put_title(&w->f, "Columns", version);
     assert_true(next > version);
     fixture_restart(&w->f);
-    assert_true(put_title(&w->f, "Columns II", next) > next);
+    next = put_title(&w->f, "Columns II", next);
+    assert_true(next > version);
+    take_title_away(&w->f);
+    assert_true(put_title(&w->f, "Columns", 0) > next);
 }
 
 static void sessions_do_not_survive_and_fences_only_rise(void **state)
@@ -422,17 +526,6 @@ static void what_cannot_be_read_is_refused_before_the_log(void **state)
     assert_false(w->f.recorded);
 }
 
-/* Another backup of `old`, as it is now. */
-static void back_up_again(struct world *w)
-{
-    for (uint32_t i = 0; i < PARTS; i++)
-        buf_clear(&w->parts[i]);
-    w->rows = (struct row_digest){ 0 };
-    back_up(w);
-    w->f.ids = w->old.ids; /* None twice. */
-    w->f.now_ms = w->old.now_ms;
-}
-
 /* As in the shard that was backed up: it is noted, and the others are due. */
 static void a_timer_that_cannot_be_read_comes_along(void **state)
 {
@@ -499,6 +592,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_was_backed_up_is_there_again),
         TEST(rows_of_counters_come_back),
+        TEST(totals_are_pulled_again),
+        TEST(versions_of_consumers_go_on_rising),
         TEST(metadata_comes_back_and_its_versions_go_on_rising),
         TEST(sessions_do_not_survive_and_fences_only_rise),
         TEST(an_operation_of_before_is_not_carried_out_again),

@@ -150,6 +150,26 @@ static void the_same_commit_again_is_found_under_its_op_id(void **state)
     assert_int_equal(place_of(f), 10);
 }
 
+/* Its first answer was lost, and another worker has used the consumer since. */
+static void the_same_creation_after_a_commit_tells_what_stands(void **state)
+{
+    struct fixture *f = *state;
+    commit_request first = commit_of(create(f), "key:1", cursor_at(7, 9, 1));
+    uint64_t version = commit(f, &first)->consumer->version;
+
+    assert_int_equal(create(f), version);
+    assert_int_equal(place_of(f), 9);
+    commit_request second = commit_of(version, "key:2", cursor_at(7, 10, 1));
+    version = commit(f, &second)->consumer->version;
+    fixture_restart(f);
+    assert_int_equal(create(f), version);
+    assert_int_equal(place_of(f), 10);
+    commit_request other = commit_of(version, "key:made", cursor_at(7, 11, 1));
+    assert_null(commit(f, &other));
+    assert_int_equal(f->error->code, ERROR(OPERATION_ID_MISMATCH));
+    assert_int_equal(place_of(f), 10);
+}
+
 static void it_goes_back_only_if_that_is_asked_for(void **state)
 {
     struct fixture *f = *state;
@@ -220,6 +240,7 @@ int main(void)
         CONSUMER_TEST(a_commit_stands_and_tells_who_when_and_how_far),
         CONSUMER_TEST(a_worker_that_missed_a_commit_changes_nothing),
         CONSUMER_TEST(the_same_commit_again_is_found_under_its_op_id),
+        CONSUMER_TEST(the_same_creation_after_a_commit_tells_what_stands),
         CONSUMER_TEST(it_goes_back_only_if_that_is_asked_for),
         CONSUMER_TEST(a_place_of_another_life_is_taken),
         CONSUMER_TEST(bad_requests_are_refused_before_the_log),

@@ -34,7 +34,8 @@
  * players have a share of its room for outcomes; the erasure of a quarantined player waits;
  * repairs count a bounded number of rows, and a trial of one changes nothing; a
  * purge leaves the count of outcomes; a shard with consumers or metadata is in use; a person may
- * state how a transaction was decided.
+ * state how a transaction was decided; a restore leaves out totals, which are pulled again, and
+ * versions of records rise above those of the backup; a consumer keeps the op_id that made it.
  */
 #define APPLY_VERSION 10u
 /* Programs of an earlier one cannot be members beside this program: their requests had other forms

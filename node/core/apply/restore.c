@@ -153,6 +153,22 @@ static err check_restoring(struct apply_context *context, const struct restore_c
     return ERR_OK;
 }
 
+/* Whether rows of the table are the new shard's as the backup has them. All are counted. */
+static bool is_taken_over(const struct apply_context *context, enum table table)
+{
+    /* This cluster's stand holds, not the backup's. */
+    if (table == TABLE_DEFINITION || table == TABLE_COLLECTION || table == TABLE_RATE_RULES)
+        return false;
+    /* Events begin again: readers have seen some that the backup has not (events.md). */
+    if (table == TABLE_EVENT)
+        return false;
+    /* Totals are pulled again: a pull carries no cut, so what a home had logged by its cut may be
+     * of after the cut of the source, or of before what the source has forgotten. */
+    bool of_totals = table == TABLE_PULLED || table == TABLE_SHARE || table == TABLE_TALLY ||
+                     table == TABLE_RANK;
+    return !of_totals || context->version < RESTORE_PULLS_APPLY_VERSION;
+}
+
 err restore_put(struct apply_context *context, const struct restore_call *call, uint64_t part,
                 struct slice rows)
 {
@@ -166,10 +182,7 @@ err restore_put(struct apply_context *context, const struct restore_call *call, 
     if (part > meta->use.parts)
         return refuse_shard(context, "lacks the parts before this one");
     while (restore_row_next(&reader, &key, &value)) {
-        /* Of the first three it is this cluster's stand that holds, not the backup's; and events
-         * begin again: readers have seen some that the backup has not (events.md). */
-        if (key.data[0] != TABLE_DEFINITION && key.data[0] != TABLE_COLLECTION &&
-            key.data[0] != TABLE_RATE_RULES && key.data[0] != TABLE_EVENT)
+        if (is_taken_over(context, (enum table)key.data[0]))
             state_put(context->state, key, value);
         row_digest_add(&meta->use.rows, key, value);
         /* A replica that restarts asks the database for ids up to here. */
@@ -234,6 +247,9 @@ static void take_over(struct apply_context *context, struct meta *backup)
     meta->cut_id = greater(meta->cut_id, backup->cut_id);
     operation_floor_take_over(context, backup);
     meta->operation_ms_max = greater(meta->operation_ms_max, backup->operation_ms_max);
+    if (context->version >= RESTORE_PULLS_APPLY_VERSION)
+        meta->versions_above =
+            greater(meta->versions_above, backup->versions_above + backup->applied_index);
     meta->operation_count = backup->operation_count;
     meta->key_count = backup->key_count;
     meta->session_count = backup->session_count;

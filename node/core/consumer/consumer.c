@@ -6,6 +6,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/handler/event.h"
+#include "node/core/handler/record_version.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
@@ -177,16 +178,19 @@ err consumer_repeats(struct apply_context *context, const struct consumer *consu
                      const char *op_id, enum consumer_change change, bool *ret_repeats)
 {
     const struct consumer_row *row = &consumer->row;
+    struct slice asked = slice_from_text(op_id);
+    bool last = slice_equal(row->op_id, asked);
+    bool made = row->made_op_id.size > 0 && slice_equal(row->made_op_id, asked);
 
-    *ret_repeats = false;
-    if (!slice_equal(row->op_id, slice_from_text(op_id)))
+    *ret_repeats =
+        (last && row->change == change && hash128_equal(row->payload, context->op->payload)) ||
+        (made && change == CONSUMER_CREATED &&
+         hash128_equal(row->made_payload, context->op->payload));
+    if (*ret_repeats || (!last && !made))
         return ERR_OK;
-    if (row->change == change && hash128_equal(row->payload, context->op->payload)) {
-        *ret_repeats = true;
-        return ERR_OK;
-    }
     return refuse(context->arena, context->refusal, CODE(OPERATION_ID_MISMATCH), "op_id",
-                  "the consumer was last changed under this op_id, by another request");
+                  last ? "the consumer was last changed under this op_id, by another request"
+                       : "the consumer was made under this op_id, by another request");
 }
 
 void consumer_store(struct apply_context *context, struct consumer *consumer, const char *op_id,
@@ -195,7 +199,15 @@ void consumer_store(struct apply_context *context, struct consumer *consumer, co
     struct consumer_row *row = &consumer->row;
     struct row_key key;
 
-    row->version = context->meta->applied_index + 1;
+    if (context->version >= CONSUMER_MADE_APPLY_VERSION)
+        row->version = record_version_next(context, row->version);
+    else
+        row->version = context->meta->applied_index + 1;
+    if (change == CONSUMER_COMMITTED && row->change == CONSUMER_CREATED &&
+        context->version >= CONSUMER_MADE_APPLY_VERSION) {
+        row->made_op_id = row->op_id;
+        row->made_payload = row->payload;
+    }
     row->change = change;
     row->by = context->op->caller;
     row->op_id = slice_from_text(op_id);

@@ -9,6 +9,10 @@
 #include "node/core/consumer/consumer_row.h"
 #include "node/core/handler/handler.h"
 
+/* Before it a row did not keep the op_id that made the consumer, and versions fell in a shard that
+ * was restored. */
+#define CONSUMER_MADE_APPLY_VERSION 10u
+
 /* A consumer as its row has it. */
 struct consumer {
     struct slice name;
@@ -41,8 +45,8 @@ NODISCARD err consumer_find_applied(struct apply_context *context, const char *n
                                     struct consumer *ret_consumer);
 /* How many the shard has, LIMIT_CONSUMERS at most. ERR_NEED. */
 NODISCARD err consumer_count(struct apply_context *context, uint32_t *ret_count);
-/* Whether this operation is what changed the consumer last. ERR_CONFLICT: something else did, under
- * this op_id. */
+/* Whether this operation is what changed the consumer last, or made it. ERR_CONFLICT: something
+ * else did, under this op_id. */
 NODISCARD err consumer_repeats(struct apply_context *context, const struct consumer *consumer,
                                const char *op_id, enum consumer_change change, bool *ret_repeats);
 /* Writes the row, with who did it, when, and a version of its own. */

@@ -5,7 +5,8 @@
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
 
-#define ROW_VERSION 1u
+#define ROW_VERSION              2u
+#define ROW_VERSION_WITHOUT_MADE 1u /* Written while it is not known: apply version 9 reads it. */
 
 bool consumer_name_is_good(struct slice name)
 {
@@ -49,7 +50,9 @@ err consumer_key_parse(struct slice key, struct slice *ret_name)
 
 void consumer_row_encode(const struct consumer_row *row, struct buf *out)
 {
-    buf_put_u8(out, ROW_VERSION);
+    bool made = row->made_op_id.size > 0;
+
+    buf_put_u8(out, made ? ROW_VERSION : ROW_VERSION_WITHOUT_MADE);
     buf_put_u64(out, row->version);
     buf_put_u8(out, (uint8_t)row->kind_count);
     buf_append(out, row->kinds, row->kind_count);
@@ -62,6 +65,10 @@ void consumer_row_encode(const struct consumer_row *row, struct buf *out)
     buf_put_short(out, row->op_id);
     buf_put_hash(out, row->payload);
     buf_put_bytes(out, row->cursor);
+    if (!made)
+        return;
+    buf_put_short(out, row->made_op_id);
+    buf_put_hash(out, row->made_payload);
 }
 
 static void read_kinds(struct reader *reader, struct consumer_row *row)
@@ -72,6 +79,17 @@ static void read_kinds(struct reader *reader, struct consumer_row *row)
         row->kinds[i] = read_u8(reader);
         reader->bad |= row->kinds[i] == 0;
     }
+}
+
+static void read_made(struct reader *reader, struct consumer_row *row)
+{
+    struct op_id id;
+    const char *why;
+
+    row->made_op_id = row_read_short(reader, OP_ID_BYTES_MAX);
+    row->made_payload = read_hash(reader);
+    reader->bad |=
+        row->change != CONSUMER_COMMITTED || op_id_parse(row->made_op_id, &id, &why) != ERR_OK;
 }
 
 /* What no request could have made. */
@@ -94,7 +112,8 @@ err consumer_row_decode(struct slice value, struct arena *arena, struct consumer
     struct consumer_row row = { 0 };
     struct event_cursor cursor = { 0 };
 
-    bool known = read_u8(&reader) == ROW_VERSION;
+    uint8_t version = read_u8(&reader);
+    bool known = version == ROW_VERSION || version == ROW_VERSION_WITHOUT_MADE;
     row.version = read_u64(&reader);
     read_kinds(&reader, &row);
     row.entity_prefix = row_read_short(&reader, CONSUMER_PREFIX_MAX);
@@ -106,6 +125,8 @@ err consumer_row_decode(struct slice value, struct arena *arena, struct consumer
     row.op_id = row_read_short(&reader, OP_ID_BYTES_MAX);
     row.payload = read_hash(&reader);
     row.cursor = read_bytes(&reader, CONSUMER_CURSOR_MAX);
+    if (version == ROW_VERSION)
+        read_made(&reader, &row);
     if (!known || reader_finish(&reader) != ERR_OK || !makes_sense(&row))
         return ERR_CORRUPT;
     if (row.cursor.size > 0 && event_cursor_decode(row.cursor, 0, arena, &cursor) != ERR_OK)

@@ -33,7 +33,11 @@ struct consumer_row {
     struct slice by; /* The API key that did it; empty: none was asked for. */
     struct slice op_id;
     struct hash128 payload; /* Of that operation. */
-    struct slice cursor;    /* As it was printed; empty: nothing was committed. */
+    /* The operation that made it, once it was committed. Empty: that stands above, or is not known,
+     * since it was committed under an earlier apply version. */
+    struct slice made_op_id;
+    struct hash128 made_payload;
+    struct slice cursor; /* As it was printed; empty: nothing was committed. */
 };
 
 #define CONSUMER_NAME_RULE "1 to 64 letters, digits, '.', '_' and '-'"

@@ -6,6 +6,7 @@
 #include "node/core/codec/json_canon.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/favorite/favorite.h"
+#include "node/core/handler/record_version.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
 #include "runtime/cluster/metadata_rule.h"
@@ -156,20 +157,11 @@ err metadata_repeats(struct apply_context *context, const struct metadata *metad
                   "the metadata was written under this op_id, by another request");
 }
 
-/* Above all that the shard gave out, also of what was removed since; and above what stands, which a
- * backup may have brought from a longer log. */
-static uint64_t next_version(const struct apply_context *context, const struct metadata *metadata)
-{
-    uint64_t index = context->meta->applied_index + 1, above = metadata->row.version + 1;
-
-    return index > above ? index : above;
-}
-
 err metadata_store(struct apply_context *context, const put_request *request,
                    struct metadata *metadata)
 {
     struct metadata_row row = {
-        .version = next_version(context, metadata),
+        .version = record_version_next(context, metadata->row.version),
         .changed_at_ms = context->owner_ms,
         .title = slice_from_text(request->title),
         .thumbnail_url = slice_from_text(request->thumbnail_url),

@@ -5,9 +5,8 @@
 
 #include "runtime/base/check.h"
 
-#define META_VERSION 11u
-#define META_VERSION_10                                                                            \
-    10u /* Written while the policy is of the first generation and no currency with debts went. */
+#define META_VERSION    11u
+#define META_VERSION_10 10u /* Written while the row has nothing of what is new in 11. */
 #define META_VERSION_9                                                                             \
     9u /* Written while each expired server stands for itself: apply version 9 reads it. */
 #define META_VERSION_8                                                                             \
@@ -155,7 +154,8 @@ static bool has_ranges(const struct meta *meta)
 
 static uint8_t version_of(const struct meta *meta)
 {
-    if (meta->policy.generation != POLICY_GENERATION_FIRST || meta->policy.dropped_min < 0)
+    if (meta->policy.generation != POLICY_GENERATION_FIRST || meta->policy.dropped_min < 0 ||
+        meta->versions_above > 0)
         return META_VERSION;
     if (meta->expired_count > EXPIRED_MAX_OF_ONES || has_ranges(meta))
         return META_VERSION_10;
@@ -225,6 +225,7 @@ void meta_encode(const struct meta *meta, struct buf *out)
     if (version > META_VERSION_10) {
         buf_put_u64(out, meta->policy.generation);
         buf_put_u64(out, (uint64_t)meta->policy.dropped_min);
+        buf_put_u64(out, meta->versions_above);
     }
 }
 
@@ -369,8 +370,10 @@ err meta_decode(struct slice bytes, struct meta *meta)
     }
     if (version > META_VERSION_9)
         read_firsts(&reader, &read);
-    if (version > META_VERSION_10)
+    if (version > META_VERSION_10) {
         read_policy_past(&reader, &read.policy);
+        read.versions_above = read_u64(&reader);
+    }
     /* The newest are written only where an older one would not do. */
     reader.bad |= version > META_VERSION_8 && version_of(&read) < version;
     if (reader_finish(&reader) != ERR_OK) {

@@ -114,6 +114,8 @@ struct meta {
     struct event_log events;
     uint64_t review_count;    /* Edges that wait for a review (TABLE_REVIEW). */
     uint64_t review_since_ms; /* Since when the first of them does; 0: none. */
+    uint64_t versions_above;  /* Of the backup that the shard was restored from: its versions that
+                               * were made of positions in its log are up to here. 0: none. */
     bool inboxes_told; /* Each channel's row knows the greatest seq that it decided. Not of shards
                         * that builds before this one began. */
 };

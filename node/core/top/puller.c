@@ -26,7 +26,7 @@ struct home {
     bool known;                /* `logged` is what the home has logged. */
     bool looks;                /* It is asked for that in this round. */
     uint64_t looked_ms;        /* When it last was. */
-    struct source_dot *logged; /* By source; NULL: never owned. */
+    struct source_dot *logged; /* By source; NULL: not owned. */
     /* Of the round under way. */
     uint32_t answered; /* Sources that told all they had. */
     bool more;
@@ -145,6 +145,20 @@ bool puller_is_busy(const struct puller *puller)
 }
 
 /* ---- a round ---- */
+/* Of a home of another node's nothing is kept but what puller_pulled_ms tells: a place and a part
+ * for each source come to much where shards are many. */
+static void home_release(struct home *home)
+{
+    free(home->logged);
+    free(home->taken);
+    home->logged = NULL;
+    home->taken = NULL;
+    home->answered = home->items = home->taken_count = home->told_by = 0;
+    buf_deinit(&home->bytes);
+    buf_deinit(&home->swept);
+    home->bytes = home->swept = (struct buf){ 0 };
+}
+
 static void home_begin(struct puller *puller, struct home *home, bool owned)
 {
     if (home->in_round && !owned)
@@ -157,8 +171,10 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
     if (home->in_round != owned)
         puller->asking++;
     home->in_round = owned;
-    if (!owned)
+    if (!owned) {
+        home_release(home);
         return;
+    }
     if (home->logged == NULL) {
         home->logged = mem_zalloc(puller->shard_count * sizeof *home->logged);
         home->taken = mem_zalloc(puller->shard_count * sizeof *home->taken);

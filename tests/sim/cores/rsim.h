@@ -61,7 +61,7 @@
     X(ids_decided) X(ids_turned_down) X(ids_sealed) X(ids_forgotten) X(ids_kept_below) X(ids_pending_below) \
     X(wards_held) X(wards_searched) X(wards_policies) \
     X(edges_changed) X(edges_refused) X(edges_forgotten) X(edges_paged) \
-    X(tops_hours) X(tops_rounds) X(tops_repaired) X(tops_taken) X(tops_known) X(tops_gaps) \
+    X(tops_hours) X(tops_rounds) X(tops_repaired) X(tops_restored) X(tops_taken) X(tops_known) X(tops_gaps) \
     X(tops_forgotten) X(tops_listed) X(events_of_ledgers) X(events_trimmed) X(events_read) \
     X(memory_changes) X(memory_undone) X(memory_ranges) X(memory_checkpoints) X(memory_evictions) \
     X(logs_committed) X(tallies_added) X(tallies_refused) X(tallies_purged) X(tallies_undone) \

@@ -34,7 +34,9 @@ struct consumer_model {
     uint64_t version_max; /* Of all that it ever had. */
     char op_id[OP_SIZE];
     struct hash128 payload;
-    uint32_t method; /* That changed it last. */
+    uint32_t method;          /* That changed it last. */
+    char made_op_id[OP_SIZE]; /* Of what made it. */
+    struct hash128 made_payload;
 };
 
 /* What a request asks for, by op->amount. */
@@ -302,9 +304,14 @@ struct verdict {
 static struct verdict judge_op(const struct change *c, const struct consumer_model *model,
                                const char *op_id)
 {
-    if (strcmp(model->op_id, op_id) != 0)
+    bool last = strcmp(model->op_id, op_id) == 0, made = strcmp(model->made_op_id, op_id) == 0;
+
+    if (!last && !made)
         return (struct verdict){ 0 };
-    if (model->method == c->op.method && hash128_equal(model->payload, c->payload))
+    if (last && model->method == c->op.method && hash128_equal(model->payload, c->payload))
+        return (struct verdict){ .repeats = true };
+    if (made && c->op.method == METHOD_CREATE_CONSUMER &&
+        hash128_equal(model->made_payload, c->payload))
         return (struct verdict){ .repeats = true };
     return (struct verdict){ .code = CODE(OPERATION_ID_MISMATCH) };
 }
@@ -381,6 +388,10 @@ static void changed(struct change *c, struct consumer_model *model,
     snprintf(model->op_id, sizeof model->op_id, "%s", commits ? commit->op_id : create->op_id);
     model->payload = c->payload;
     model->method = c->op.method;
+    if (!commits) {
+        snprintf(model->made_op_id, sizeof model->made_op_id, "%s", create->op_id);
+        model->made_payload = c->payload;
+    }
     model->version_max = told->version;
     remember(model, &now);
 }

@@ -371,10 +371,10 @@ static void spoil(struct tops *t)
 
 static void turn(struct tops *t)
 {
-    static void (*const deeds[])(struct tops *) = { change_some, change_some, change_some,
-                                                    empty,       pull_badly,  pull_well,
-                                                    spoil,       trouble,     pass,
-                                                    pass_hours,  give_homes,  tops_take_bare };
+    static void (*const deeds[])(struct tops *) = {
+        change_some, change_some, change_some, empty,      pull_badly,     pull_well,   spoil,
+        trouble,     pass,        pass_hours,  give_homes, tops_take_bare, tops_back_up
+    };
 
     RSIM_PICK(t->sim, deeds)(t);
     if (!t->damaged && chance(t, 40))
@@ -407,7 +407,7 @@ static void come_to_rest(struct tops *t)
 }
 
 /* Edges change as often as they like here: what rate rules let pass is judged in clusters. */
-static void define_all(struct tops *t, uint32_t shard)
+void tops_define(struct tops *t, uint32_t shard)
 {
     for (uint32_t c = 0; c < TOPS_COLLECTIONS; c++) {
         const struct fixture_collection collection = {
@@ -420,6 +420,16 @@ static void define_all(struct tops *t, uint32_t shard)
         fixture_define(&t->shards[shard], &collection);
         fixture_define_rate(&t->shards[shard], &haste);
     }
+}
+
+void tops_begin_nodes(struct tops *t)
+{
+    for (uint32_t i = 0; i < TOPS_NODES; i++) {
+        puller_free(t->pullers[i]);
+        t->pullers[i] = puller_new(t->shard_count);
+        t->begin_ms[i] = 0;
+    }
+    give_homes(t);
 }
 
 static void name_players(struct tops *t, uint32_t shard)
@@ -449,7 +459,7 @@ static void start(struct tops *t)
     bool skewed = chance(t, 50);
     for (uint32_t i = 0; i < t->shard_count; i++) {
         fixture_init_shard(&t->shards[i], i, t->shard_count);
-        define_all(t, i);
+        tops_define(t, i);
         name_players(t, i);
         t->skew_ms[i] = skewed ? rsim_between(t->sim, 0, 5000) : 0;
     }
@@ -460,9 +470,7 @@ static void start(struct tops *t)
             target->home[c] =
                 target_home(tops_number(c), slice_from_text(target->name), t->shard_count);
     }
-    for (uint32_t i = 0; i < TOPS_NODES; i++)
-        t->pullers[i] = puller_new(t->shard_count);
-    give_homes(t);
+    tops_begin_nodes(t);
 }
 
 void room_tops(struct rsim *sim)
@@ -481,6 +489,7 @@ void room_tops(struct rsim *sim)
         puller_free(t->pullers[i]);
     for (uint32_t i = 0; i < t->shard_count; i++)
         fixture_deinit(&t->shards[i]);
+    tops_backup_free(t);
     free(t->targets);
     free(t);
 }

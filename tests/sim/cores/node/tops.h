@@ -9,6 +9,7 @@
 #include "node/core/top/puller.h"
 #include "node/core/top/top.h"
 #include "node/rpc/fixture_edges.h"
+#include "node/rpc/fixture_restore.h"
 #include "tests/sim/cores/rsim.h"
 
 #define TOPS_SHARDS      32u /* More than one answer looks at. */
@@ -56,6 +57,8 @@ struct tops {
     /* Rows were spoilt and repaired: what is pulled again is not said exactly, only where all of it
      * ends. */
     bool damaged;
+    struct tops_backup *backup; /* One is being made, or was; NULL: neither. */
+    bool restored;
 };
 
 /* The number of a collection's definition. */
@@ -63,6 +66,17 @@ uint64_t tops_number(uint32_t collection);
 uint32_t tops_count(const struct tops_spot *spot);
 /* The clock of that shard's owner is set to now. */
 struct fixture *tops_shard(struct tops *t, uint32_t shard);
+
+/* What a shard is given to know before it takes edges. */
+void tops_define(struct tops *t, uint32_t shard);
+/* All nodes begin again, and own what they are given. */
+void tops_begin_nodes(struct tops *t);
+
+/* ---- tops_backup.c: a backup, and a cluster that is made of it ---- */
+/* Some shard is backed up as of now, at a moment of its own; all of them have been: once, a new
+ * cluster goes on from there. */
+void tops_back_up(struct tops *t);
+void tops_backup_free(struct tops *t);
 
 /* ---- tops_told.c: what shards tell ---- */
 /* A call of a puller reaches its shard. The answer, in the seed's arena. False: refused. */
