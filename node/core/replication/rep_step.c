@@ -33,7 +33,8 @@ struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limi
     rep->role = image->damaged ? REP_DAMAGED : REP_FOLLOWER;
     rep->promise = image->promise;
     rep->resumes = image->resumes;
-    rep->quarantined = image->quarantined;
+    rep->quarantined = image->quarantined || image->differs;
+    rep->differs = image->differs;
     rep->membership = image->membership;
     rep->generation = image->generation;
     rep->apply_version_max = image->apply_version_max;
@@ -69,6 +70,7 @@ static void rep_check(const struct rep *rep)
     CHECK(IMPLIES(rep_leads(rep), rep->known.epoch == rep->promise.epoch));
     CHECK(IMPLIES(rep_leads(rep), rep->votes));
     CHECK(IMPLIES(rep_leads(rep), !rep->quarantined));
+    CHECK(IMPLIES(rep->differs, rep->quarantined));
     CHECK(IMPLIES(rep_leads(rep), !rep->dropped));
     CHECK(IMPLIES(rep->source != NULL, rep->role == REP_ADOPTING));
     CHECK(IMPLIES(rep->round_open, rep->role == REP_OWNER));

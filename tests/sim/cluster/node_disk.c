@@ -587,6 +587,7 @@ static void make_husk(struct sim *sim, struct sim_node *node, uint32_t shard)
     struct shard_image husk = { .number = shard,
                                 .rep = { .damaged = true,
                                          .dropped = slot->disk.dropped,
+                                         .differs = slot->disk.differs,
                                          .promise = slot->disk.promise,
                                          .log_first_index = 1 } };
     CHECK(shard_new(node->id, &limits, node_handlers(), &husk, &slot->shard) == ERR_OK);
