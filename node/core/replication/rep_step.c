@@ -33,14 +33,15 @@ struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limi
     rep->role = image->damaged ? REP_DAMAGED : REP_FOLLOWER;
     rep->promise = image->promise;
     rep->resumes = image->resumes;
-    rep->quarantined = image->quarantined || image->differs;
-    rep->differs = image->differs;
+    rep->quarantined = image->quarantined;
     rep->membership = image->membership;
     rep->generation = image->generation;
     rep->apply_version_max = image->apply_version_max;
     rep->apply_version_floor = image->apply_version_floor;
     rep_log_init(rep, image);
     rep->dropped = image->dropped;
+    rep->differs = image->differs;
+    rep->quarantined |= image->differs;
     rep->known = rep->promise;
     return rep;
 }
@@ -65,12 +66,12 @@ static void rep_check(const struct rep *rep)
     CHECK(rep->known.epoch >= rep->promise.epoch);
     CHECK(rep->ticket_persisted <= rep->ticket_last);
     CHECK(rep->promise_ticket <= rep->ticket_last);
+    CHECK(IMPLIES(rep->differs, rep->quarantined));
     CHECK(rep_leads(rep) == (rep->peers != NULL));
     CHECK(IMPLIES(rep_leads(rep), rep->promise.owner == rep->self));
     CHECK(IMPLIES(rep_leads(rep), rep->known.epoch == rep->promise.epoch));
     CHECK(IMPLIES(rep_leads(rep), rep->votes));
     CHECK(IMPLIES(rep_leads(rep), !rep->quarantined));
-    CHECK(IMPLIES(rep->differs, rep->quarantined));
     CHECK(IMPLIES(rep_leads(rep), !rep->dropped));
     CHECK(IMPLIES(rep->source != NULL, rep->role == REP_ADOPTING));
     CHECK(IMPLIES(rep->round_open, rep->role == REP_OWNER));

@@ -360,7 +360,7 @@ static void owner_that_differs_from_a_majority_steps_down(void **state)
     end(sim);
 }
 
-/* Its disk says it: there is nobody to ask before the record names it. */
+/* Its disk says it: there is no other to ask before the record names it. */
 static void a_restart_does_not_end_a_quarantine(void **state)
 {
     struct rep_sim *sim = begin(3);
