@@ -412,10 +412,10 @@ static bool check_owner(struct coord *coord, uint32_t number)
         coord->stats.failovers++;
         return name_owner(coord, number, heir, "owner's lease is gone");
     }
-    if (shard->record.epoch <= coord->cluster.epoch_floor)
-        return name_owner(coord, number, shard->record.owner, "a backup had later epochs");
     if (node_record_is_quarantined(&owner->record, number))
         return replace_quarantined(coord, number);
+    if (shard->record.epoch <= coord->cluster.epoch_floor)
+        return name_owner(coord, number, shard->record.owner, "a backup had later epochs");
     if (owner->life_revision > shard->mod_revision) {
         coord->stats.restarts++;
         if (owner->record.damaged_shards > 0) {

@@ -5,6 +5,7 @@
 
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
+#include "tests/sim/faults/wrong.h"
 #include "tests/sim/sim.h"
 
 #define SLOW_LOAD_MS 1500u
@@ -632,6 +633,7 @@ bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
     shard_set_full(slot->shard, node->full ? SIM_FULL_TEXT : NULL);
     slot->commit_seen = image.rep.applied_index;
     slot->applied_seen = image.rep.applied_index;
+    wrong_look(sim, node, shard);
     return true;
 }
 
