@@ -260,8 +260,7 @@ struct slot {
     uint64_t rotten_index;     /* The entry in the log with a flipped bit; 0: none. */
     struct dot rotten_dot; /* ... is this one: another may take the place of one that was cut. */
     bool marked;           /* Durable, until the log is emptied: damage was found. */
-    bool damaged;          /* Found at a start: `shard` waits to be removed. */
-    bool wrong;            /* Durable: a majority found its outcomes wrong. */
+    bool damaged, wrong;   /* Found at a start: `shard` waits to be removed. wrong.c. */
     struct promise promises[SIM_PROMISES]; /* Made before; what rot may leave of them. */
     uint32_t promise_count;
     struct promise promised; /* The greatest that was ever durable. */
@@ -455,8 +454,7 @@ struct sim {
     struct consumers_sim *consumers;     /* consumer.c; likewise. */
     struct metadata_sim *metadata;       /* metadata.c; likewise. */
     bool damaged;                        /* damage.c: the models know nothing of what follows. */
-    bool doubled;   /* The entry that doubles an item is committed, and did so. */
-    bool twins_met; /* ... and both came to one player since. */
+    bool doubled, twins_met; /* The entry that doubles an item did so; both came to one player. */
     uint8_t doubled_uid[ITEM_UID_BYTES];
     bool healing, quiet; /* quiet: game servers ask for nothing new, */
     bool trading;        /* but trades (trade.c). */

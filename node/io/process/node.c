@@ -112,25 +112,12 @@ static void on_deliver(void *user, uint32_t from, const struct shard_delivery *d
     deliveries_send(node->deliveries, from, delivery, request);
 }
 
-static void mark_unfit(void *user, const struct shard_view *view)
-{
-    struct node_record *record = user;
-
-    if (view->role == REP_DAMAGED)
-        node_record_mark_damaged(record, view->shard);
-    else if (view->quarantined)
-        node_record_mark_quarantined(record, view->shard);
-}
-
 /* What was damaged and is repaired now is not named any more; what was found to differ is. */
 static void follow_damage(struct node *node)
 {
     struct node_record known = node->self;
 
-    node->self.damaged_shards = 0;
-    memset(node->self.damaged, 0, sizeof node->self.damaged);
-    memset(node->self.quarantined, 0, sizeof node->self.quarantined);
-    shard_views_visit(node->views, mark_unfit, &node->self);
+    node_status_mark_unfit(node->views, &node->self);
     if (!node_record_finds_same(&node->self, &known))
         registry_update(node->registry, &node->self);
 }
@@ -530,7 +517,7 @@ static void announce(struct node *node)
     address_of(node->config->peer_advertise, node->config->peer_listen, peers_port(node->peers),
                self->peer_address);
     self->started_at_ms = loop_wall_ms();
-    shard_views_visit(node->views, mark_unfit, self);
+    node_status_mark_unfit(node->views, self);
     registry_announce(node->registry, self);
 }
 
