@@ -175,11 +175,11 @@ static bool change_can_start(struct coord *coord, uint32_t number, const struct 
 
     if (next->learner != 0 && shard_change_join(next, &joint, NULL) != ERR_OK)
         return false;
-    return joint_can_start(coord, number, &joint) && node_find(coord, next->owner) != NULL;
+    return joint_can_start(coord, number, &joint) && replica_may_own(coord, number, next->owner);
 }
 
-/* The live one that owns least; those that are to own nothing, and then those that are damaged,
- * only if there is no other. 0: none lives. */
+/* The live one that owns least; those that are to own nothing, and then those that are damaged or
+ * quarantined, only if there is no other. 0: none lives. */
 static uint64_t heir_among(struct coord *coord, uint32_t number, const uint64_t *ids,
                            uint32_t count)
 {
@@ -195,7 +195,7 @@ static uint64_t heir_among(struct coord *coord, uint32_t number, const uint64_t 
         uint32_t owned = coord->owned[node - coord->nodes];
         uint32_t flaw = node_is_avoided(coord, node);
 
-        if (replica_is_damaged(coord, number, ids[i]))
+        if (!node_record_may_own(&node->record, number))
             flaw = 2;
         if (best != 0 && (flaw > best_flaw || (flaw == best_flaw && owned >= best_owned)))
             continue;
@@ -416,7 +416,7 @@ static void drain(struct coord *coord)
             continue;
         uint64_t heir = heir_among(coord, i, shard->record.members, shard->record.member_count);
 
-        if (!replica_is_whole(coord, i, heir) || node_is_leaving(coord, heir) ||
+        if (!replica_may_own(coord, i, heir) || node_is_leaving(coord, heir) ||
             node_is_full(coord, node_find(coord, heir)))
             continue;
         if (ownership_hand_over(coord, i, heir, "drain"))

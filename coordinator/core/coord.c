@@ -321,6 +321,19 @@ const struct shard_record *coord_find_shard(const struct coord *coord, uint32_t 
     return &coord->shards[shard].record;
 }
 
+static void count_owners(const struct coord *coord, uint32_t number, struct coord_stats *stats)
+{
+    const struct shard *shard = &coord->shards[number];
+
+    if (shard->mod_revision == 0)
+        return;
+    const struct node_record *owner = coord_find_node(coord, shard->record.owner);
+
+    stats->shards_unowned += owner == NULL || node_record_is_quarantined(owner, number);
+    stats->shards_unownable += !ownership_is_possible(coord, number);
+    stats->replicas_quarantined += ownership_quarantined_count(coord, number);
+}
+
 void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
 {
     struct coord_stats stats = coord->stats;
@@ -339,8 +352,7 @@ void coord_stats_get(const struct coord *coord, struct coord_stats *ret_stats)
         stats.shards_unheard += shard->mod_revision > 0 && !shard->heard;
         stats.repairs_open += shard->wish_revision > 0 && shard->wish.repair != 0;
         stats.replicas_damaged += repair_damaged_count(coord, i);
-        stats.shards_unowned +=
-            shard->mod_revision > 0 && coord_find_node(coord, shard->record.owner) == NULL;
+        count_owners(coord, i, &stats);
     }
     for (uint32_t i = 0; i < coord->server_count; i++) {
         const struct server *server = coord->servers[i];

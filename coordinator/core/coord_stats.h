@@ -26,6 +26,7 @@
     X(declined,               "owners named again, since they had that epoch before")               \
     X(outgrown,               "owners named again, since their members apply a later version")     \
     X(evacuations,            "shards moved because their owner's disk is full")                   \
+    X(quarantined,            "shards moved because their owner's replica is quarantined")         \
     X(reports,                "owner reports received")                                            \
     X(calls,                  "calls to shards")                                                   \
     X(calls_failed,           "calls to shards that were not answered well")                       \
@@ -43,9 +44,11 @@
     X(shards_unheard,         "shards whose members may not change: too few said what they know")  \
     X(nodes_full,             "live nodes whose disk is full or nearly so")                        \
     X(shards_placed_now,      "shards that have a record")                                         \
-    X(shards_unowned,         "shards whose owner has no live lease")                              \
+    X(shards_unowned,         "shards whose owner has no live lease, or a quarantined replica")    \
     X(changes_open,           "shards whose members change just now")                              \
     X(replicas_damaged,       "members of shards that their live nodes found damaged")             \
+    X(replicas_quarantined,   "members of shards that may not own: a majority differs from them")  \
+    X(shards_unownable,       "shards of which no live member may own")                            \
     X(repairs_open,           "shards that are repaired just now")                                 \
     X(nodes_leaving,          "nodes that are drained or removed")                                 \
     X(servers_known,          "registered game servers")                                           \

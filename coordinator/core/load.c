@@ -80,7 +80,8 @@ static bool may_go(const struct coord *coord, uint32_t number, uint64_t from, ui
     const struct shard *shard = &coord->shards[number];
 
     return shard->record.owner == from && shard_record_has_member(&shard->record, to) &&
-           !shard_change_is_open(&shard->record) && shard_is_calm(coord, shard);
+           !shard_change_is_open(&shard->record) && shard_is_calm(coord, shard) &&
+           replica_may_own(coord, number, to);
 }
 
 /* The best of what node `from` could give to node `to`, and get for it. */

@@ -44,6 +44,54 @@ bool node_is_avoided(const struct coord *coord, const struct node *node)
            node_is_leaving(coord, node->record.replica_id);
 }
 
+static bool is_replica(const struct shard_record *record, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        if (record->members[i] == replica_id)
+            return true;
+    }
+    for (uint32_t i = 0; i < record->new_member_count; i++) {
+        if (record->new_members[i] == replica_id)
+            return true;
+    }
+    return false;
+}
+
+bool replica_may_own(const struct coord *coord, uint32_t number, uint64_t replica_id)
+{
+    for (uint32_t i = 0; i < coord->node_count; i++) {
+        if (coord->nodes[i].record.replica_id == replica_id)
+            return node_record_may_own(&coord->nodes[i].record, number);
+    }
+    return false;
+}
+
+bool ownership_is_possible(const struct coord *coord, uint32_t number)
+{
+    const struct shard_record *record = &coord->shards[number].record;
+
+    for (uint32_t i = 0; i < coord->node_count; i++) {
+        const struct node_record *node = &coord->nodes[i].record;
+
+        if (is_replica(record, node->replica_id) && node_record_may_own(node, number))
+            return true;
+    }
+    return false;
+}
+
+uint32_t ownership_quarantined_count(const struct coord *coord, uint32_t number)
+{
+    const struct shard_record *record = &coord->shards[number].record;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < coord->node_count; i++) {
+        const struct node_record *node = &coord->nodes[i].record;
+
+        count += is_replica(record, node->replica_id) && node_record_is_quarantined(node, number);
+    }
+    return count;
+}
+
 static void shun(struct coord *coord, uint64_t replica_id)
 {
     struct shunned *place = &coord->shunned[0];
@@ -139,19 +187,6 @@ static struct report *report_place(struct shard *shard, uint64_t reporter)
             oldest = &shard->reports[i];
     }
     return oldest;
-}
-
-static bool is_replica(const struct shard_record *record, uint64_t replica_id)
-{
-    for (uint32_t i = 0; i < record->member_count; i++) {
-        if (record->members[i] == replica_id)
-            return true;
-    }
-    for (uint32_t i = 0; i < record->new_member_count; i++) {
-        if (record->new_members[i] == replica_id)
-            return true;
-    }
-    return false;
 }
 
 static void report_full(struct coord *coord, uint64_t replica_id)
@@ -271,7 +306,7 @@ static bool is_claimed(const struct coord *coord, const struct shard *shard)
 
 /* A candidate's rank; compared field by field, the greatest wins, the first of equals. */
 struct rank {
-    uint64_t whole;       /* 1: its replica is not damaged. */
+    uint64_t whole;       /* 1: its replica is not damaged, nor quarantined. */
     uint64_t writable;    /* 1: its disk has room. */
     uint64_t dot_epoch;   /* 0: it did not report. Promotion adopts the greatest log anyway, this */
     uint64_t dot_counter; /* saves fetching it. */
@@ -300,7 +335,7 @@ static struct rank rank_of(const struct coord *coord, const struct shard *shard,
     const struct report *report = find_report(coord, shard, node->record.replica_id);
 
     return (struct rank){
-        .whole = !node_record_is_damaged(&node->record, (uint32_t)(shard - coord->shards)),
+        .whole = node_record_may_own(&node->record, (uint32_t)(shard - coord->shards)),
         .writable = !node_is_full(coord, node),
         .dot_epoch = report != NULL ? report->dot_epoch : 0,
         .dot_counter = report != NULL ? report->dot_counter : 0,
@@ -309,7 +344,9 @@ static struct rank rank_of(const struct coord *coord, const struct shard *shard,
     };
 }
 
-/* The best live replica other than the owner, only reporters if so wanted; 0: there is none. */
+/* The best live replica other than the owner, only reporters if so wanted; 0: there is none. One
+ * that is quarantined would not promote itself: named, it only hides that the shard has no owner.
+ */
 static uint64_t best_replica(struct coord *coord, const struct shard *shard, bool reporters_only)
 {
     const struct shard_record *record = &shard->record;
@@ -322,6 +359,7 @@ static uint64_t best_replica(struct coord *coord, const struct shard *shard, boo
         struct node *node = node_find(coord, id);
 
         if (node == NULL || id == record->owner ||
+            node_record_is_quarantined(&node->record, (uint32_t)(shard - coord->shards)) ||
             (reporters_only && find_report(coord, shard, id) == NULL))
             continue;
         struct rank rank = rank_of(coord, shard, node);
@@ -347,6 +385,19 @@ static bool relieve_owner(struct coord *coord, uint32_t number)
     return name_owner(coord, number, heir->record.replica_id, "owner's disk is full");
 }
 
+/* It neither serves nor promotes itself. False: as check_owner. */
+static bool replace_quarantined(struct coord *coord, uint32_t number)
+{
+    struct shard *shard = &coord->shards[number];
+    struct node *heir = node_find(coord, best_replica(coord, shard, false));
+
+    if (!shard_is_calm(coord, shard) || heir == NULL ||
+        node_record_is_damaged(&heir->record, number))
+        return true;
+    coord->stats.quarantined++;
+    return name_owner(coord, number, heir->record.replica_id, "owner's replica is quarantined");
+}
+
 /* False: no transaction is free. */
 static bool check_owner(struct coord *coord, uint32_t number)
 {
@@ -361,6 +412,8 @@ static bool check_owner(struct coord *coord, uint32_t number)
         coord->stats.failovers++;
         return name_owner(coord, number, heir, "owner's lease is gone");
     }
+    if (node_record_is_quarantined(&owner->record, number))
+        return replace_quarantined(coord, number);
     if (shard->record.epoch <= coord->cluster.epoch_floor)
         return name_owner(coord, number, shard->record.owner, "a backup had later epochs");
     if (owner->life_revision > shard->mod_revision) {

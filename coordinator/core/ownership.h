@@ -22,6 +22,12 @@ bool shard_may_change(const struct shard *shard);
 bool ownership_hand_over(struct coord *coord, uint32_t number, uint64_t owner, const char *reason);
 /* Not an owner if anybody else can be. */
 bool node_is_avoided(const struct coord *coord, const struct node *node);
+/* It lives, and its replica of the shard is neither damaged nor quarantined. */
+bool replica_may_own(const struct coord *coord, uint32_t number, uint64_t replica_id);
+/* Whether that holds of any member. */
+bool ownership_is_possible(const struct coord *coord, uint32_t number);
+/* Members that live and are quarantined. */
+uint32_t ownership_quarantined_count(const struct coord *coord, uint32_t number);
 /* Its record did not change lately: what may wait leaves it alone until then. */
 bool shard_is_calm(const struct coord *coord, const struct shard *shard);
 /* Every shard as it is or, where it has no record, as it would be placed. To be freed. */

@@ -687,9 +687,64 @@ static void a_doubting_node_halts_a_coordinator_without_memory(void **state)
     world_free(world);
 }
 
+/* The record of node `replica` says that its replica of the shard differs from a majority. */
+static void an_owner_that_is_quarantined_is_replaced_and_not_named_again(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world_run(world, 10000);
+    world_node_quarantined(world, 1, 1, shard);
+    world_run(world, 500);
+    uint64_t owner = world_shard(world, shard).owner;
+    assert_int_not_equal(owner, 1);
+    assert_int_equal(world_stats(world).replicas_quarantined, 1);
+    /* It owns fewer than the others, and its owner goes: still not that one. */
+    world_run(world, 60000);
+    owner = world_shard(world, shard).owner;
+    assert_int_not_equal(owner, 1);
+    world_node_down(world, owner);
+    world_run(world, 20000);
+    assert_int_equal(world_shard(world, shard).owner, 6 - 1 - owner);
+    assert_int_equal(world_stats(world).shards_unownable, 0);
+    world_free(world);
+}
+
+/* A restart of the node neither names it again nor hides that the shard has no owner. */
+static void a_shard_without_another_member_stays_without_an_owner(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+
+    world_run(world, 10000);
+    world_node_down(world, 2);
+    world_node_down(world, 3);
+    world_node_quarantined(world, 1, 1, shard);
+    world_run(world, 10000);
+    struct shard_record before = world_shard(world, shard);
+    world_node_quarantined(world, 1, 2, shard);
+    world_run(world, 10000);
+    assert_true(world_shard(world, shard).epoch == before.epoch);
+    assert_int_equal(world_stats(world).shards_unownable, 1);
+    assert_int_equal(world_stats(world).shards_unowned, 1);
+    world_node_up(world, 3, 2);
+    world_run(world, 10000);
+    assert_int_equal(world_shard(world, shard).owner, 3);
+    assert_int_equal(world_stats(world).shards_unowned, 0);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_owner_that_is_quarantined_is_replaced_and_not_named_again),
+        cmocka_unit_test(a_shard_without_another_member_stays_without_an_owner),
         cmocka_unit_test(shards_leave_a_node_whose_disk_is_full_and_come_back_when_there_is_room),
         cmocka_unit_test(a_drain_goes_past_a_member_whose_disk_is_full),
         cmocka_unit_test(a_change_of_members_names_no_owner_whose_disk_is_full),

@@ -89,7 +89,7 @@ static void hand_over_one(struct coord *coord, const uint64_t *owners, uint32_t 
 
         if (to == 0 || to == from || shard_change_is_open(&coord->shards[i].record) ||
             !shard_is_calm(coord, &coord->shards[i]) || burdens(coord, from, to) ||
-            relief(coord, from, to) <= most)
+            !replica_may_own(coord, i, to) || relief(coord, from, to) <= most)
             continue;
         chosen = i;
         most = relief(coord, from, to);

@@ -146,6 +146,9 @@ void world_unwish_node(struct world *world, uint64_t replica_id);
 void world_wish_shard(struct world *world, uint32_t shard, const struct shard_wish *wish);
 /* Registers, or says so in the same life: `shard` is damaged there; UINT32_MAX: none is. */
 void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life, uint32_t shard);
+/* The same; of its replica that differs from a majority. */
+void world_node_quarantined(struct world *world, uint64_t replica_id, uint64_t life,
+                            uint32_t shard);
 /* Says so in the same life: it knows an etcd of this generation that is newer. */
 void world_node_doubts(struct world *world, uint64_t replica_id, uint64_t generation);
 bool world_shard_wish(struct world *world, uint32_t shard, struct shard_wish *ret_wish);

@@ -62,6 +62,15 @@ void world_node_damaged(struct world *world, uint64_t replica_id, uint64_t life,
     put_node(world, &record);
 }
 
+void world_node_quarantined(struct world *world, uint64_t replica_id, uint64_t life, uint32_t shard)
+{
+    struct node_record record = { .replica_id = replica_id, .started_at_ms = life };
+
+    if (shard != UINT32_MAX)
+        node_record_mark_quarantined(&record, shard);
+    put_node(world, &record);
+}
+
 void world_node_doubts(struct world *world, uint64_t replica_id, uint64_t generation)
 {
     struct node_record record = { .replica_id = replica_id,

@@ -339,6 +339,39 @@ static void expect_dropped(struct fixture *f, bool dropped)
     assert_int_equal(known.dropped, dropped);
 }
 
+static void expect_differs(struct fixture *f, bool differs)
+{
+    struct node_log_shard known;
+
+    fixture_close(f);
+    fixture_open(f);
+    node_log_shard_get(f->log, 4, &known);
+    assert_int_equal(known.differs, differs);
+}
+
+/* Until a snapshot takes the place of its rows; recycled segments do not take it along. */
+static void a_shard_whose_outcomes_differ_is_known_after_restarts(void **state)
+{
+    struct fixture *f = &((struct small *)*state)->fixture;
+    struct rep_write write = { .type = REP_WRITE_PROMISE, .promise = { 3, 9, 2 } };
+
+    fixture_open(f);
+    fixture_promise(f, 4, 6);
+    fixture_append(f, 4, 20, 1000);
+    expect_differs(f, false);
+    write.differs = true;
+    fixture_write(f, 4, &write);
+    expect_differs(f, true);
+    for (uint32_t round = 0; round < 12; round++) {
+        fixture_append(f, 1, 1, ENTRY_BODY_BYTES_MAX);
+        node_log_retain(f->log, 1, f->shards[1].last_index);
+    }
+    expect_differs(f, true);
+    fixture_reset(f, 4);
+    expect_differs(f, false);
+    fixture_close(f);
+}
+
 /* Only its replica knows when it holds all again. */
 static void a_removed_shard_that_was_reset_is_known_as_dropped(void **state)
 {
@@ -515,6 +548,7 @@ int main(void)
         TEST(a_file_cut_short_is_damage, setup_clean),
         TEST(another_replicas_log_is_damage, setup_clean),
         TEST(a_removed_shard_that_was_reset_is_known_as_dropped, setup_plain),
+        TEST(a_shard_whose_outcomes_differ_is_known_after_restarts, setup_plain),
         TEST(damage_stays_known_over_recycling_until_the_shard_is_reset, setup_plain),
         TEST(only_the_shards_of_what_was_lost_are_damaged, setup_plain),
         TEST(damage_under_a_running_log_is_found_by_the_read, setup_plain),

@@ -51,7 +51,8 @@ enum record_type {
 enum record_flag {
     RECORD_DAMAGED = 1, /* PROMISE: the shard lost records.                                   */
     RECORD_RESET = 2,   /* PROMISE: ... and was emptied to be filled again: no more damage.  */
-    RECORD_DROPPED = 4  /* PROMISE: rep_image.dropped.                                       */
+    RECORD_DROPPED = 4, /* PROMISE: rep_image.dropped.                                       */
+    RECORD_DIFFERS = 8  /* PROMISE: rep_image.differs.                                       */
 };
 
 #define PROMISE_BYTES 24u

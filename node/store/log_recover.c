@@ -99,6 +99,7 @@ static void begin(struct node_log *log, struct node_log_recovery *recovery, stru
     recovery->result = known.damaged ? ERR_CORRUPT : ERR_OK;
     image->promise = known.promise;
     image->dropped = known.dropped;
+    image->differs = known.differs;
     image->applied_index = recovery->applied_index;
     image->commit_index = known.commit_index;
     image->log_first_index = known.first_index;

@@ -65,6 +65,7 @@ static void take_promise(struct log_shard *shard, const struct record *record)
     shard->promise.owner = read_u64(&reader);
     CHECK(reader_finish(&reader) == ERR_OK);
     shard->dropped = (record->flags & RECORD_DROPPED) != 0;
+    shard->differs = (record->flags & RECORD_DIFFERS) != 0;
     if (record->index > shard->last_index)
         shard->last_index = record->index;
     if (record->commit_index > shard->commit_index)
@@ -174,6 +175,8 @@ struct record log_shard_sticky(struct node_log *log, uint32_t number, uint8_t fl
         record.flags |= RECORD_DAMAGED;
     if (shard->dropped)
         record.flags |= RECORD_DROPPED;
+    if (shard->differs && (flags & RECORD_RESET) == 0)
+        record.flags |= RECORD_DIFFERS;
     store_u64(payload, shard->promise.config);
     store_u64(payload + 8, shard->promise.epoch);
     store_u64(payload + 16, shard->promise.owner);
@@ -206,6 +209,7 @@ void node_log_shard_get(struct node_log *log, uint32_t number, struct node_log_s
     *ret_shard = (struct node_log_shard){
         .promise = shard->promise,
         .dropped = shard->dropped,
+        .differs = shard->differs,
         .first_index = shard->index.count > 0 ? shard->index.first : shard->last_index + 1,
         .last_index = shard->last_index,
         .commit_index = shard->commit_index,

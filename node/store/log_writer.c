@@ -227,8 +227,10 @@ static bool gather_promise(struct node_log *log, uint32_t shard, const struct re
     store_u64(payload, promise->config);
     store_u64(payload + 8, promise->epoch);
     store_u64(payload + 16, promise->owner);
+    uint8_t flags =
+        (uint8_t)((write->dropped ? RECORD_DROPPED : 0) | (write->differs ? RECORD_DIFFERS : 0));
     log_batch_add(batch, &(struct record){ .type = RECORD_PROMISE,
-                                           .flags = write->dropped ? RECORD_DROPPED : 0,
+                                           .flags = flags,
                                            .shard = shard,
                                            .payload = { payload, PROMISE_BYTES } });
     return true;

@@ -149,6 +149,7 @@ NODISCARD err node_log_scrub_step(struct node_log *log, struct node_log_scrub *s
 struct node_log_shard {
     struct promise promise;
     bool dropped;          /* See rep_image. */
+    bool differs;          /* Likewise. */
     uint64_t first_index;  /* Oldest entry held, last_index + 1 when none is. */
     uint64_t last_index;   /* 0 when the log never held an entry. */
     uint64_t commit_index; /* Greatest one any record named. */

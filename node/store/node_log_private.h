@@ -28,6 +28,7 @@ struct log_shard {
     uint64_t cut_index;
     struct promise promise;
     bool dropped;            /* With the promise: rep_image.dropped. */
+    bool differs;            /* Likewise: rep_image.differs. */
     uint32_t sticky_segment; /* Holds its newest PROMISE record; 0: the shard was never seen. */
     struct log_place reset;  /* Where it was last emptied; what stands before it is of no use. */
     bool damaged;

@@ -107,6 +107,7 @@ void node_record_encode(const struct node_record *record, struct buf *out)
     if (record->doubts != 0)
         put(object, "doubts", record_decimal(record->doubts));
     put_bytes(object, "damaged", record->damaged, sizeof record->damaged);
+    put_bytes(object, "quarantined", record->quarantined, sizeof record->quarantined);
     print(object, out);
 }
 
@@ -126,6 +127,7 @@ err node_record_decode(struct slice json, struct node_record *ret_record,
     record.damaged_shards = record_u32(&f, "damaged_shards");
     record.doubts = record_u64_or_zero(&f, "doubts");
     record_bytes_or_zero(&f, "damaged", record.damaged, sizeof record.damaged);
+    record_bytes_or_zero(&f, "quarantined", record.quarantined, sizeof record.quarantined);
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)
         e = node_record_validate(&record, ret_why);

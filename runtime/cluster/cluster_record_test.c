@@ -78,6 +78,11 @@ static void other_records_come_back_as_written(void **state)
     node_record_mark_damaged(&node, 13);
     node_record_mark_damaged(&node, 13);
     assert_int_equal(node.damaged_shards, 2);
+    node_record_mark_quarantined(&node, CLUSTER_SHARDS_MAX - 1);
+    assert_true(node_record_is_quarantined(&node, CLUSTER_SHARDS_MAX - 1));
+    assert_false(node_record_may_own(&node, CLUSTER_SHARDS_MAX - 1));
+    assert_false(node_record_may_own(&node, 13));
+    assert_true(node_record_may_own(&node, 14));
 
     cluster_record_encode(&cluster, &json);
     assert_int_equal(cluster_record_decode(buf_slice(&json), &cluster_out, NULL), ERR_OK);

@@ -48,6 +48,8 @@ struct node_record {
     uint64_t started_at_ms;  /* Unix time. */
     uint32_t damaged_shards; /* Found at its start, not repaired yet: it cannot serve them. */
     uint8_t damaged[CLUSTER_SHARDS_MAX / 8]; /* Which: a bit each. None: an older program's. */
+    /* Its replicas that differ from a majority, or cannot apply their log: none of them may own. */
+    uint8_t quarantined[CLUSTER_SHARDS_MAX / 8];
     /* It knows an etcd of this generation that was newer than this one; 0: it does not. Void under
      * a later generation of the cluster (docs/etcd-restore.md). */
     uint64_t doubts;

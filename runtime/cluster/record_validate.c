@@ -216,6 +216,28 @@ bool node_record_is_damaged(const struct node_record *record, uint32_t shard)
     return (record->damaged[shard / 8] >> shard % 8 & 1) != 0;
 }
 
+void node_record_mark_quarantined(struct node_record *record, uint32_t shard)
+{
+    CHECK(shard < CLUSTER_SHARDS_MAX);
+    record->quarantined[shard / 8] |= (uint8_t)(1u << shard % 8);
+}
+
+bool node_record_is_quarantined(const struct node_record *record, uint32_t shard)
+{
+    return (record->quarantined[shard / 8] >> shard % 8 & 1) != 0;
+}
+
+bool node_record_finds_same(const struct node_record *a, const struct node_record *b)
+{
+    return memcmp(a->damaged, b->damaged, sizeof a->damaged) == 0 &&
+           memcmp(a->quarantined, b->quarantined, sizeof a->quarantined) == 0;
+}
+
+bool node_record_may_own(const struct node_record *record, uint32_t shard)
+{
+    return !node_record_is_damaged(record, shard) && !node_record_is_quarantined(record, shard);
+}
+
 bool replica_is_among(const uint64_t *replica_ids, uint32_t count, uint64_t replica_id)
 {
     for (uint32_t i = 0; i < count; i++) {

@@ -23,6 +23,12 @@ NODISCARD err coordinator_record_validate(const struct coordinator_record *recor
 
 void node_record_mark_damaged(struct node_record *record, uint32_t shard);
 bool node_record_is_damaged(const struct node_record *record, uint32_t shard);
+void node_record_mark_quarantined(struct node_record *record, uint32_t shard);
+/* The same shards are damaged and quarantined. */
+bool node_record_finds_same(const struct node_record *a, const struct node_record *b);
+bool node_record_is_quarantined(const struct node_record *record, uint32_t shard);
+/* Its replica of the shard is neither damaged nor quarantined. */
+bool node_record_may_own(const struct node_record *record, uint32_t shard);
 bool replica_is_among(const uint64_t *replica_ids, uint32_t count, uint64_t replica_id);
 /* A member or a new member. */
 bool shard_record_has_member(const struct shard_record *record, uint64_t replica_id);

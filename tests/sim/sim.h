@@ -134,7 +134,7 @@ enum sim_kind {
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
-    X(bits_flipped) X(servers_flapped) X(credits_late) SIM_INJECTED(X) X(nodes_come)     \
+    X(bits_flipped) X(outcomes_spoilt) X(quarantines) X(servers_flapped) X(credits_late) SIM_INJECTED(X) X(nodes_come)     \
     X(nodes_gone) X(nodes_removed) X(nodes_drained) X(shards_moved) X(disks_filled)                        \
     X(upgrades) X(programs_taken_back)
 /* clang-format on */
@@ -260,7 +260,7 @@ struct slot {
     uint64_t rotten_index;     /* The entry in the log with a flipped bit; 0: none. */
     struct dot rotten_dot; /* ... is this one: another may take the place of one that was cut. */
     bool marked;           /* Durable, until the log is emptied: damage was found. */
-    bool damaged;          /* Found at a start: `shard` waits to be removed. */
+    bool damaged, wrong;   /* Found at a start: `shard` waits to be removed. wrong.c. */
     struct promise promises[SIM_PROMISES]; /* Made before; what rot may leave of them. */
     uint32_t promise_count;
     struct promise promised; /* The greatest that was ever durable. */
@@ -454,16 +454,15 @@ struct sim {
     struct consumers_sim *consumers;     /* consumer.c; likewise. */
     struct metadata_sim *metadata;       /* metadata.c; likewise. */
     bool damaged;                        /* damage.c: the models know nothing of what follows. */
-    bool doubled;   /* The entry that doubles an item is committed, and did so. */
-    bool twins_met; /* ... and both came to one player since. */
+    bool doubled, twins_met; /* The entry that doubles an item did so; both came to one player. */
     uint8_t doubled_uid[ITEM_UID_BYTES];
     bool healing, quiet; /* quiet: game servers ask for nothing new, */
     bool trading;        /* but trades (trade.c). */
     struct sim_counts counts;
-    struct hash128 digest; /* Of every event. */
-    uint32_t failed_shard;
-    uint32_t told_shard;          /* Of which a server was told something last. */
-    char failure[SIM_TEXT_BYTES]; /* Empty: nothing is broken. */
+    struct hash128 digest;              /* Of every event. */
+    uint32_t failed_shard, wrong_shard; /* wrong.c: the second from 1; 0: none. */
+    uint32_t told_shard;                /* Of which a server was told something last. */
+    char failure[SIM_TEXT_BYTES];       /* Empty: nothing is broken. */
 };
 
 /* ---- run.c, sim.c ---- */

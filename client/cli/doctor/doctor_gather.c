@@ -181,6 +181,7 @@ static void take_replica(struct doctor_facts *facts, struct shard_facts *shard,
     shard->members++;
     shard->unreachable += strcmp(state, "unreachable") == 0;
     shard->catching_up += strcmp(state, "catching_up") == 0;
+    shard->quarantined += strcmp(state, "quarantined") == 0;
     if (node != NULL) {
         node->damaged += strcmp(state, "damaged") == 0;
         node->quarantined += strcmp(state, "quarantined") == 0;

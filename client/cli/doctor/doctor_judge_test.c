@@ -339,6 +339,13 @@ static void shard_below_majority(struct doctor_facts *f)
     f->shards[2].unreachable = 2;
 }
 
+static void shard_of_quarantined_members(struct doctor_facts *f)
+{
+    f->shards[2].serving = false;
+    f->shards[2].unreachable = 1;
+    f->shards[2].quarantined = f->shards[2].members - 1;
+}
+
 static void shard_between_owners(struct doctor_facts *f)
 {
     f->shards[2].serving = false;
@@ -495,6 +502,8 @@ static const struct {
     { shard_unowned, FINDING_FAIL, "shards", "without an owner: shard 2", NULL, NULL },
     { shard_below_majority, FINDING_FAIL, "shards", "majority of their replicas: shard 2",
       "HoldfastShardsUnserved", "replicas" },
+    { shard_of_quarantined_members, FINDING_FAIL, "shards", "are quarantined: shard 2",
+      "HoldfastReplicaQuarantined", "replicas" },
     { shard_between_owners, FINDING_FAIL, "shards", "not served: shard 2", "HoldfastShardsUnserved",
       NULL },
     { shard_unlisted, FINDING_UNKNOWN, "shards", "3 of 4", NULL, NULL },

@@ -63,6 +63,9 @@ struct rep_image {
     bool votes;       /* False: wiped or learning; its word counts for nothing. */
     bool damaged;     /* REP_DAMAGED: accepts entries, votes and serves nothing. */
     bool quarantined; /* It cannot apply its log: it stores and votes, and never owns the shard. */
+    /* A majority found its outcomes wrong, in this life or an earlier one: quarantined, too, and no
+     * source of rows. Durable with the promise, until rows of another replica take their place. */
+    bool differs;
     /* It was REP_SEALING or REP_ADOPTING under this promise when a snapshot took its place, so it
      * made no START of that epoch and may go on. False after a crash, which knows no better. */
     bool resumes;
@@ -138,6 +141,7 @@ struct rep_write {
     uint64_t commit_index;  /* ENTRY: known committed when written, for replay. */
     struct promise promise; /* PROMISE */
     bool dropped;           /* PROMISE: see rep_image. */
+    bool differs;           /* PROMISE: likewise. */
     uint64_t keep_index;    /* TRUNCATE: entries above it are orphans: audit, then drop. */
 };
 
@@ -205,6 +209,9 @@ void rep_peers_check(const struct rep *rep);
 /* Its outcomes differ from those of a majority: it stores and votes, and never owns the shard. What
  * it has applied must not be shown to anybody. Until its state came from somebody else. */
 bool rep_is_quarantined(const struct rep *rep);
+/* The same, but not of one that is right as far as it goes, and cannot apply the next entry. Its
+ * rows must not be given to other replicas either. Survives restarts. */
+bool rep_differs(const struct rep *rep);
 /* Greatest record or promise known: who owns the shard now; 0 when unknown. A replica that is
  * named here but stays a REP_FOLLOWER has promised this epoch in an earlier life, and might give
  * one dot to two entries: the coordinator must raise the epoch. 0 to a removed replica. */

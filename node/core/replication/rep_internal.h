@@ -174,7 +174,8 @@ struct rep {
     uint64_t round_index;
     uint64_t round_ms, round_unix_ms; /* When round_started began. */
 
-    bool quarantined;       /* Our outcomes are wrong. */
+    bool quarantined;       /* Our outcomes are wrong, or the next entry cannot be applied. */
+    bool differs;           /* Our outcomes are wrong; see rep_image. */
     uint64_t differs_index; /* Owner: the last index at which somebody was first seen to differ. */
     struct rep_outcome *outcomes; /* Ring by index; made on first use. */
     struct rep_outcome expected;  /* A peer's, at an index not applied here yet. */

@@ -2,8 +2,8 @@
  * Whose outcomes are wrong (DESIGN section 4, Determinism). Replicas apply one log and must come to
  * one running hash of outcomes. Where they do not, the owner counts: those who differ from a
  * majority are wrong, itself included, and are quarantined: they go on storing and voting, since
- * their logs are right, but never own the shard and serve nothing. Without a majority no one can
- * tell.
+ * their logs are right, but never own the shard, serve nothing and give their rows to no other. A
+ * restart does not end that: their promise says it. Without a majority no one can tell.
  */
 #include "node/core/replication/rep_internal.h"
 #include "runtime/base/check.h"
@@ -53,9 +53,11 @@ static bool agrees(const struct rep *rep, const struct rep_peer *peer)
 
 void rep_quarantine(struct rep *rep, struct rep_out *out)
 {
-    if (rep->quarantined)
+    if (rep->differs)
         return;
     rep->quarantined = true;
+    rep->differs = true;
+    rep_write_promise(rep, out); /* The next life has no majority to ask before it may own. */
     out->quarantined = true;
     out->role_changed = true;
     rep_step_down(rep, out);

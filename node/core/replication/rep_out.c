@@ -81,6 +81,7 @@ void rep_write_promise(struct rep *rep, struct rep_out *out)
         .ticket = rep_ticket(rep),
         .promise = rep->promise,
         .dropped = rep->dropped,
+        .differs = rep->differs,
     };
 }
 

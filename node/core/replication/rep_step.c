@@ -40,6 +40,8 @@ struct rep *rep_new(uint32_t shard, uint64_t self, const struct rep_limits *limi
     rep->apply_version_floor = image->apply_version_floor;
     rep_log_init(rep, image);
     rep->dropped = image->dropped;
+    rep->differs = image->differs;
+    rep->quarantined |= image->differs;
     rep->known = rep->promise;
     return rep;
 }
@@ -64,6 +66,7 @@ static void rep_check(const struct rep *rep)
     CHECK(rep->known.epoch >= rep->promise.epoch);
     CHECK(rep->ticket_persisted <= rep->ticket_last);
     CHECK(rep->promise_ticket <= rep->ticket_last);
+    CHECK(IMPLIES(rep->differs, rep->quarantined));
     CHECK(rep_leads(rep) == (rep->peers != NULL));
     CHECK(IMPLIES(rep_leads(rep), rep->promise.owner == rep->self));
     CHECK(IMPLIES(rep_leads(rep), rep->known.epoch == rep->promise.epoch));

@@ -360,6 +360,32 @@ static void owner_that_differs_from_a_majority_steps_down(void **state)
     end(sim);
 }
 
+/* Its disk says it: there is no other to ask before the record names it. */
+static void a_restart_does_not_end_a_quarantine(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil(sim, 2);
+    compare_for_a_while(sim, 1);
+    rep_sim_crash(sim, 2);
+    rep_sim_restart(sim, 2);
+    assert_true(quarantined(sim, 2));
+    promote(sim, 2, 3);
+    assert_int_equal(role(sim, 2), REP_FOLLOWER);
+    /* Nor do later promises. */
+    promote(sim, 3, 3);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    rep_sim_crash(sim, 2);
+    rep_sim_restart(sim, 2);
+    assert_true(quarantined(sim, 2));
+    sim->failure[0] = 0;
+    end(sim);
+}
+
 static void two_replicas_that_differ_are_told_and_left_alone(void **state)
 {
     struct rep_sim *sim = begin(3);
@@ -388,6 +414,7 @@ int main(void)
         cmocka_unit_test(outcomes_that_differ_are_noticed),
         cmocka_unit_test(follower_that_differs_from_a_majority_stores_votes_and_never_owns),
         cmocka_unit_test(owner_that_differs_from_a_majority_steps_down),
+        cmocka_unit_test(a_restart_does_not_end_a_quarantine),
         cmocka_unit_test(two_replicas_that_differ_are_told_and_left_alone),
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
         cmocka_unit_test(an_owner_is_known_though_a_removed_replica_told_the_epoch_first),

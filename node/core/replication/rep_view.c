@@ -198,3 +198,8 @@ bool rep_is_quarantined(const struct rep *rep)
 {
     return rep->quarantined;
 }
+
+bool rep_differs(const struct rep *rep)
+{
+    return rep->differs;
+}

@@ -91,6 +91,12 @@ static void source_pulled(struct shard *shard, const struct shard_event *event,
     bool same = source->open && source->to == event->from && source->id == m->snapshot;
     bool idle = event->now_ms - source->pulled_ms >= shard->limits.snapshot_idle_ms;
 
+    if (rep_differs(shard->rep)) {
+        if (!source->reading) /* Else a thread uses the view; the page that comes ends it. */
+            source_close(shard, out);
+        source_refuse(shard, event->from, m->snapshot, out);
+        return;
+    }
     if (m->snapshot == 0 && (!source->open || idle)) {
         if (!source->reading)
             source_open(shard, event->from, event, out);
@@ -149,7 +155,8 @@ void shard_snapshot_page(struct shard *shard, const struct shard_event *event,
         return; /* Of a view that was given up. */
     source->reading = false;
     meta_init(&meta);
-    if (event->failed || (source->parts == 0 && meta_decode(event->request, &meta) != ERR_OK)) {
+    if (event->failed || rep_differs(shard->rep) ||
+        (source->parts == 0 && meta_decode(event->request, &meta) != ERR_OK)) {
         source_refuse(shard, source->to, source->parts == 0 ? 0 : source->id, out);
         source_close(shard, out);
         meta_deinit(&meta);
@@ -374,6 +381,10 @@ static void target_progress(struct shard *shard, const struct shard_event *event
         target->needed_ms = event->now_ms;
     if (target->storing)
         return;
+    if (source != 0 && source != target->from && target->id == 0) {
+        target_begin(shard, source, event, out); /* The one before refused, or was not heard. */
+        return;
+    }
     if (event->now_ms - target->needed_ms >= idle_ms || event->now_ms - target->heard_ms >= idle_ms)
         target_abandon(shard, out);
     else if (event->now_ms - target->asked_ms >= shard->limits.rep.retry_ms)

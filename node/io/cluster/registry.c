@@ -85,8 +85,7 @@ static void look_at_own(struct registry *registry, const struct node_record *own
 {
     bool same_life = own->started_at_ms == registry->record.started_at_ms;
 
-    if (registry->registered && same_life &&
-        memcmp(own->damaged, registry->record.damaged, sizeof own->damaged) != 0)
+    if (registry->registered && same_life && !node_record_finds_same(own, &registry->record))
         loop_timer_start(&registry->put_timer, PUT_RETRY_MS);
 }
 

@@ -112,23 +112,13 @@ static void on_deliver(void *user, uint32_t from, const struct shard_delivery *d
     deliveries_send(node->deliveries, from, delivery, request);
 }
 
-static void mark_damaged(void *user, const struct shard_view *view)
-{
-    struct node_record *record = user;
-
-    if (view->role == REP_DAMAGED)
-        node_record_mark_damaged(record, view->shard);
-}
-
-/* What was damaged and is repaired now is not named any more. */
+/* What was damaged and is repaired now is not named any more; what was found to differ is. */
 static void follow_damage(struct node *node)
 {
-    uint32_t known = node->self.damaged_shards;
+    struct node_record known = node->self;
 
-    node->self.damaged_shards = 0;
-    memset(node->self.damaged, 0, sizeof node->self.damaged);
-    shard_views_visit(node->views, mark_damaged, &node->self);
-    if (node->self.damaged_shards != known)
+    node_status_mark_unfit(node->views, &node->self);
+    if (!node_record_finds_same(&node->self, &known))
         registry_update(node->registry, &node->self);
 }
 
@@ -137,9 +127,14 @@ static void on_role_changed(void *user, uint32_t shard)
     struct node *node = user;
     struct shard_view changed;
 
-    if (node->self.damaged_shards > 0)
+    bool found = shard_views_find(node->views, shard, &changed);
+    bool quarantined = found && changed.quarantined && changed.role != REP_DAMAGED;
+    bool told = node->self.replica_id != 0; /* Else announce tells it. */
+
+    if (told && (node->self.damaged_shards > 0 ||
+                 quarantined != node_record_is_quarantined(&node->self, shard)))
         follow_damage(node);
-    if (shard_views_find(node->views, shard, &changed))
+    if (found)
         log_event(node->log, LOG_INFO, "shard.role", LOG_N("shard", shard),
                   LOG_N("epoch", changed.epoch), LOG_N("owner", changed.owner),
                   LOG_N("serving", changed.serving));
@@ -522,7 +517,7 @@ static void announce(struct node *node)
     address_of(node->config->peer_advertise, node->config->peer_listen, peers_port(node->peers),
                self->peer_address);
     self->started_at_ms = loop_wall_ms();
-    shard_views_visit(node->views, mark_damaged, self);
+    node_status_mark_unfit(node->views, self);
     registry_announce(node->registry, self);
 }
 

@@ -236,3 +236,21 @@ void node_status_append(const struct node_status_sources *sources,
     out->size += size;
     arena_deinit(&status.arena);
 }
+
+static void mark_unfit(void *user, const struct shard_view *view)
+{
+    struct node_record *record = user;
+
+    if (view->role == REP_DAMAGED)
+        node_record_mark_damaged(record, view->shard);
+    else if (view->quarantined)
+        node_record_mark_quarantined(record, view->shard);
+}
+
+void node_status_mark_unfit(struct shard_views *views, struct node_record *record)
+{
+    record->damaged_shards = 0;
+    memset(record->damaged, 0, sizeof record->damaged);
+    memset(record->quarantined, 0, sizeof record->quarantined);
+    shard_views_visit(views, mark_unfit, record);
+}

@@ -30,4 +30,7 @@ void node_status_append(const struct node_status_sources *sources,
 /* Of this process; 0: unknown. */
 uint64_t node_resident_bytes(void);
 
+/* Writes into a node's record which of its replicas are damaged or quarantined just now. */
+void node_status_mark_unfit(struct shard_views *views, struct node_record *record);
+
 #endif

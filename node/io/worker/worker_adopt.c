@@ -58,6 +58,9 @@ err worker_adopt(struct worker *worker, uint32_t shard, const struct shard_image
     pooled.arenas = &worker->arenas;
     pooled.answers = worker->options.answers;
     halt_if_noted(worker, shard, &pooled);
+    if (pooled.rep.differs)
+        log_event(worker->options.log, LOG_ERROR, "shard.quarantined", LOG_N("shard", shard),
+                  LOG_N("applied", pooled.rep.applied_index));
     err e = shard_new(worker->options.self, &worker->options.limits, worker->options.handlers,
                       &pooled, &slot->shard);
 
@@ -177,6 +180,7 @@ void worker_give_up(struct worker *worker, uint32_t shard, err e)
     worker->slots[shard].damaged = true;
     struct shard_image husk = { .rep = { .damaged = true,
                                          .dropped = known.dropped,
+                                         .differs = known.differs,
                                          .promise = known.promise,
                                          .log_first_index = 1 } };
     CHECK(worker_adopt(worker, shard, &husk) == ERR_OK);

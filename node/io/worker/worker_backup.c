@@ -310,7 +310,10 @@ static void read_page(struct worker *worker, uint32_t shard, uint64_t call,
     Holdfast__V1__ReadBackupResponse response = HOLDFAST__V1__READ_BACKUP_RESPONSE__INIT;
     struct backup *backup = &worker->slots[shard].backup;
 
-    if (backup->state == BACKUP_NONE || backup->cut != request->cut) {
+    if (rep_differs(shard_rep(worker->slots[shard].shard))) {
+        answer_refused(worker, call, CODE(NOT_FOUND),
+                       "the view is of a replica that differs from a majority since; begin again");
+    } else if (backup->state == BACKUP_NONE || backup->cut != request->cut) {
         answer_refused(worker, call, CODE(NOT_FOUND),
                        "there is no view of that cut here: the shard's owner changed, or it was "
                        "not asked for in two minutes; begin again");

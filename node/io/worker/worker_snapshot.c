@@ -221,13 +221,13 @@ static void start_anew(struct worker *worker, struct snapshot_job *job)
 
     shard_stats_get(slot->shard, &stats);
     job->recovery.image.snapshot = stats.snapshot;
+    bool repaired = slot->damaged || rep_is_quarantined(shard_rep(slot->shard));
     shard_free(slot->shard);
     slot->shard = NULL;
     slot->open_entries = 0;
     worker->held--;
     slot->install = INSTALL_NONE;
     job->recovery.image.rep.resumes = slot->resumes;
-    bool repaired = slot->damaged;
     slot->damaged = false;
     if (worker_recovery_adopt(worker, job->shard, &job->recovery) != ERR_OK)
         return;

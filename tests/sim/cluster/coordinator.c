@@ -7,6 +7,7 @@
 #include "holdfast/v1/admin.pb-c.h"
 #include "idl/method.h"
 #include "runtime/base/check.h"
+#include "tests/sim/faults/wrong.h"
 #include "tests/sim/model/definition.h"
 #include "tests/sim/servers/request.h"
 #include "tests/sim/sim.h"
@@ -104,6 +105,7 @@ static void check_repair(struct sim *sim, uint32_t place, const struct coord_wri
 static void check_write(struct sim *sim, uint32_t place, const struct coord_write *write)
 {
     check_repair(sim, place, write);
+    wrong_look_at_write(sim, sim->coords[place].core, write);
     zones_look(sim, place, write);
 }
 

@@ -10,6 +10,7 @@
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
 #include "runtime/cluster/wire.h"
+#include "tests/sim/faults/wrong.h"
 #include "tests/sim/faults/backup.h"
 #include "tests/sim/model/goods.h"
 #include "tests/sim/cluster/node_claim.h"
@@ -232,6 +233,7 @@ static void send_message(struct sim *sim, const struct sim_node *node, const str
     struct sim_event event = { .kind = EV_REP, .node = send->to, .from = node->id };
 
     CHECK(send->to >= 1 && send->to <= sim->node_count && send->to != node->id);
+    wrong_look_at_part(sim, node, &send->message);
     if (send->message.type == REP_MSG_SEAL && !sim->healing && sim_chance(sim, sim->duel))
         trouble_duel(sim, node->id);
     event.bytes = sim_queue_bytes(&sim->queue);
@@ -289,7 +291,7 @@ static void carry_out(struct sim *sim, struct sim_node *node, uint32_t shard)
         shard_applied_index(slot->shard) < rep_commit_index(shard_rep(slot->shard)))
         oracle_stalled(sim, shard); /* It waits for rows. */
     oracle_look(sim, node, shard);
-    if (out->rep.diverged && !sim->twins_met)
+    if (out->rep.diverged && !sim->twins_met && !wrong_shard(sim, shard))
         sim_fail(sim, shard, "node %u sees that outcomes differ", node->id);
     struct shard_stats stats;
     shard_stats_get(slot->shard, &stats);
@@ -321,6 +323,7 @@ void node_step(struct sim *sim, struct sim_node *node, uint32_t shard, struct sh
         rep_last_index(shard_rep(slot->shard)) > last)
         sim_fail(sim, shard, "node %u proposes although its disk is full", node->id);
     carry_out(sim, node, shard);
+    wrong_look(sim, node, shard);
     if (slot->shard == NULL)
         return;
     if (shard_wants_flush(slot->shard) && !slot->flush_due) {
@@ -347,6 +350,9 @@ static void put_record(struct sim *sim, struct sim_node *node, int64_t lease)
     for (uint32_t i = 0; i < sim->shard_count; i++) {
         if (node->slots[i].damaged)
             node_record_mark_damaged(&record, i);
+        else if (node->slots[i].shard != NULL &&
+                 rep_is_quarantined(shard_rep(node->slots[i].shard)))
+            node_record_mark_quarantined(&record, i);
     }
     if (sim->mirrors[node->id].rolled_back)
         record.doubts = sim->mirrors[node->id].generation;

@@ -5,6 +5,7 @@
 
 #include "node/rpc/handlers.h"
 #include "runtime/base/check.h"
+#include "tests/sim/faults/wrong.h"
 #include "tests/sim/sim.h"
 
 #define SLOW_LOAD_MS 1500u
@@ -587,6 +588,7 @@ static void make_husk(struct sim *sim, struct sim_node *node, uint32_t shard)
     struct shard_image husk = { .number = shard,
                                 .rep = { .damaged = true,
                                          .dropped = slot->disk.dropped,
+                                         .differs = slot->disk.differs,
                                          .promise = slot->disk.promise,
                                          .log_first_index = 1 } };
     CHECK(shard_new(node->id, &limits, node_handlers(), &husk, &slot->shard) == ERR_OK);
@@ -631,6 +633,7 @@ bool node_recover_slot(struct sim *sim, struct sim_node *node, uint32_t shard)
     shard_set_full(slot->shard, node->full ? SIM_FULL_TEXT : NULL);
     slot->commit_seen = image.rep.applied_index;
     slot->applied_seen = image.rep.applied_index;
+    wrong_look(sim, node, shard);
     return true;
 }
 

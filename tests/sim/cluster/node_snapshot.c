@@ -144,6 +144,7 @@ void node_log_reset(struct slot *slot)
     sim_disk_reset(&slot->disk);
     slot->rotten_index = 0;
     slot->marked = false;
+    slot->wrong = false;
 }
 
 /* No owner that it promised in any life may find it without that promise. But for one that was
@@ -185,6 +186,7 @@ void node_install(struct sim *sim, struct sim_node *node, uint32_t shard,
         slot->installing = false;
         if (slot->damaged)
             repair_look(sim, node, shard);
+        node->record_changed |= sim->wrong_shard == shard + 1;
         if (!node_recover_slot(sim, node, shard))
             program_stop(sim, node);
         if (slot->shard != NULL)

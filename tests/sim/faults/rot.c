@@ -1,5 +1,6 @@
 /* Bits that flip on disks: where, and what a start finds. A majority of every shard stays. */
 #include "runtime/base/check.h"
+#include "tests/sim/faults/wrong.h"
 #include "tests/sim/sim.h"
 
 #define ROT_RUNS    80u  /* Of 256, in which more flip than elsewhere. */
@@ -181,6 +182,10 @@ void rot_event(struct sim *sim, const struct sim_event *event)
 {
     struct sim_random kept = sim->random;
 
+    if (event->from == WRONG_ORIGIN) {
+        wrong_event(sim, event);
+        return;
+    }
     if (sim->healing)
         return;
     if (event->from != 0) {

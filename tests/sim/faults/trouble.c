@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "tests/sim/faults/wrong.h"
 #include "tests/sim/sim.h"
 
 #define JUMP_MS (16u * 60u * 1000u)
@@ -67,6 +68,7 @@ void trouble_choose(struct sim *sim)
     members_choose(sim);
     restore_choose(sim);
     rot_choose(sim);
+    wrong_choose(sim);
     variety_choose(sim);
 }
 

@@ -59,6 +59,7 @@ static void make_durable(struct sim_disk *disk, struct rep_write *write)
     case REP_WRITE_PROMISE:
         disk->promise = write->promise;
         disk->dropped = write->dropped;
+        disk->differs = write->differs;
         break;
     case REP_WRITE_TRUNCATE:
         CHECK(write->keep_index >= disk->checkpoint.index);
@@ -158,6 +159,7 @@ void sim_disk_reset(struct sim_disk *disk)
     CHECK(disk->pending_count == 0);
     truncate_log(disk, 0);
     disk->commit_index = 0;
+    disk->differs = false;
     disk->dropped |= disk->promise.epoch > 0 && disk->promise.owner == 0;
 }
 
@@ -173,6 +175,7 @@ struct rep_image sim_disk_image(const struct sim_disk *disk)
         .votes = true,
         .promise = disk->promise,
         .dropped = disk->dropped,
+        .differs = disk->differs,
         .applied_index = c->index,
         .applied_hash = c->hash,
         .applied_ms = c->ms,

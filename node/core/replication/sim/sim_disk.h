@@ -23,6 +23,7 @@ struct sim_checkpoint {
 struct sim_disk {
     struct promise promise;
     bool dropped;
+    bool differs;
     uint64_t commit_index;
     struct sim_checkpoint checkpoint;
     uint64_t first_index;   /* Oldest entry held; entries[0]. Above 0. */

@@ -1,0 +1,131 @@
+#include "tests/sim/faults/wrong.h"
+
+#include "runtime/base/check.h"
+#include "runtime/cluster/cluster_record.h"
+#include "runtime/cluster/shard_change.h"
+
+#define WRONG_RUNS 30u /* Of 256. */
+#define TRIES_MAX  100u
+#define AGAIN_MS   50u
+#define CRASHES    6u /* Of that very node, afterwards. */
+
+static uint64_t drawn(const struct sim *sim, uint64_t salt)
+{
+    uint64_t x = (sim->seed ^ salt * 0xd1342543de82ef95u) * 0x9e3779b97f4a7c15u;
+
+    return (x ^ x >> 29) * 0xbf58476d1ce4e5b9u >> 16;
+}
+
+static void later(struct sim *sim, uint64_t delay_ms, uint64_t number)
+{
+    sim_later(sim, delay_ms,
+              &(struct sim_event){ .kind = EV_ROT, .from = WRONG_ORIGIN, .number = number });
+}
+
+void wrong_choose(struct sim *sim)
+{
+    if (sim->node_count < 3 || sim_without(sim, WITHOUT_rot) || drawn(sim, 1) % 256 >= WRONG_RUNS)
+        return;
+    later(sim, 500 + drawn(sim, 2) % 3000, 0);
+}
+
+bool wrong_shard(const struct sim *sim, uint32_t shard)
+{
+    return sim->wrong_shard == shard + 1;
+}
+
+/* The running hash alone: the rows stay those that the oracle knows. */
+static bool spoil(struct sim *sim, struct sim_node *node, uint32_t number)
+{
+    struct slot *slot = &node->slots[number];
+
+    if (!node->up || slot->shard == NULL || slot->damaged || slot->installing ||
+        !members_spare(sim, number, node) || shard_applied_index(slot->shard) == 0)
+        return false;
+    struct meta *meta = (struct meta *)(uintptr_t)shard_meta(slot->shard);
+    meta->outcome_hash.bytes[0] ^= 1;
+    sim->wrong_shard = number + 1;
+    sim->counts.outcomes_spoilt++;
+    sim_say(sim, "node %u   s%u comes to other outcomes from here on", node->id, number);
+    return true;
+}
+
+static void crash(struct sim *sim, uint64_t number)
+{
+    struct sim_random kept = sim->random;
+    struct sim_node *node = node_get(sim, (uint32_t)(drawn(sim, 3) % sim->node_count) + 1);
+
+    sim->random.state = drawn(sim, number);
+    if (!sim_without(sim, WITHOUT_crashes))
+        trouble_crash(sim, node);
+    sim->random = kept;
+    if (number < TRIES_MAX + CRASHES)
+        later(sim, 300 + drawn(sim, number) % 3000, number + 1);
+}
+
+void wrong_event(struct sim *sim, const struct sim_event *event)
+{
+    struct sim_node *node = node_get(sim, (uint32_t)(drawn(sim, 3) % sim->node_count) + 1);
+    uint32_t shard = (uint32_t)(drawn(sim, 4) % sim->shard_count);
+
+    if (sim->healing)
+        return;
+    if (event->number > TRIES_MAX)
+        crash(sim, event->number);
+    else if (spoil(sim, node, shard))
+        later(sim, 300 + drawn(sim, 5) % 3000, TRIES_MAX + 1);
+    else if (event->number < TRIES_MAX)
+        later(sim, AGAIN_MS, event->number + 1);
+}
+
+void wrong_look(struct sim *sim, struct sim_node *node, uint32_t shard)
+{
+    struct slot *slot = &node->slots[shard];
+    const struct rep *rep = slot->shard != NULL ? shard_rep(slot->shard) : NULL;
+
+    if (!wrong_shard(sim, shard) || rep == NULL || slot->damaged)
+        return;
+    if (slot->wrong && !rep_is_quarantined(rep))
+        sim_fail(sim, shard, "node %u has forgotten that its outcomes differ", node->id);
+    if (!rep_is_quarantined(rep) || slot->wrong)
+        return;
+    node->record_changed = true;
+    sim->counts.quarantines++;
+    slot->wrong = slot->disk.pending_count == 0; /* What it wrote about it is durable. */
+}
+
+void wrong_look_at_part(struct sim *sim, const struct sim_node *node,
+                        const struct rep_message *message)
+{
+    if (message->type == REP_MSG_SNAPSHOT_PART && !message->refused &&
+        rep_is_quarantined(shard_rep(node->slots[message->shard].shard)))
+        sim_fail(sim, message->shard, "node %u gives rows, and its outcomes differ", node->id);
+}
+
+/* The write names who owned it before for the sake of its members, not to have it own. */
+static bool changes_members(const struct shard_record *before, const struct shard_record *next)
+{
+    return before == NULL || (before->owner == next->owner &&
+                              (before->phase != next->phase || before->learner != next->learner ||
+                               before->config != next->config));
+}
+
+void wrong_look_at_write(struct sim *sim, const struct coord *core, const struct coord_write *write)
+{
+    struct cluster_key_parts parts = cluster_key_parse(SIM_CLUSTER, write->key);
+    struct shard_record record;
+
+    if (parts.kind != CLUSTER_KEY_SHARD || write->remove || !wrong_shard(sim, parts.shard) ||
+        shard_record_decode(write->value, &record, NULL) != ERR_OK ||
+        changes_members(coord_find_shard(core, parts.shard), &record))
+        return;
+    const struct node_record *owner = coord_find_node(core, record.owner);
+    if (owner == NULL || !node_record_is_quarantined(owner, parts.shard))
+        return;
+    for (uint32_t i = 0; i < record.member_count; i++) {
+        const struct node_record *node = coord_find_node(core, record.members[i]);
+        if (node != NULL && node_record_may_own(node, parts.shard))
+            sim_fail(sim, parts.shard, "node %u is named owner: its outcomes differ, not node %u's",
+                     (uint32_t)record.owner, (uint32_t)record.members[i]);
+    }
+}
