@@ -1,9 +1,10 @@
 /*
  * An incarnation belongs to the key that registered it, and to those that replace it: with another
- * key's, no caller opens, renews or ends anything. And what lives with a server needs a registration
- * that there is: shards are told of those that have gone, but not of those that never were. A
- * session of one would be free never, a presence of it online for ever. Asked before the method's handler, of every incarnation
- * that the request names, one after another: a batch names one, as a rule.
+ * key's, no caller opens, renews or ends anything. And what lives with a server needs a
+ * registration that there is: shards are told of those that have gone, but not of those that never
+ * were. A session of one would be free never, a presence of it online for ever. Asked before the
+ * method's handler, of every incarnation that the request names, one after another: a batch names
+ * one, as a rule.
  */
 #include <string.h>
 
