@@ -187,7 +187,7 @@ static void fields_are_checked(void **state)
     request.player_id = (char *)"a\nb";
     assert_null(fixture_mutate(f, METHOD_START_SESSION, &request.base));
     assert_string_equal(f->error->field, "player_id");
-    assert_string_equal(f->error->value, "a?b");
+    assert_string_equal(f->error->value, "a\\x0ab");
 }
 
 int main(void)
