@@ -100,6 +100,15 @@ static err refuse_unknown(struct apply_context *context, const struct entry_targ
                             target->op_id);
 }
 
+/* An operation that is known as not carried out wrote none: one that the entries tell is of an
+ * earlier life of the op_id. */
+static bool may_search(const struct apply_context *context, const struct entry_target *target,
+                       enum state_found found, const struct outcome_row *row)
+{
+    return target->searched && context->version >= ENTRY_SEARCH_APPLY_VERSION &&
+           (found != STATE_PRESENT || row->state == OUTCOME_ROW_COMMITTED);
+}
+
 /* As given, or as the operation's stored outcome says, or as the newest entries say. */
 static err find_seq(struct apply_context *context, const struct entry_target *target,
                     uint64_t *ret_seq)
@@ -117,7 +126,7 @@ static err find_seq(struct apply_context *context, const struct entry_target *ta
             return apply_damaged(context, context->player->entity, OUTCOME_DAMAGE);
         if (found == STATE_PRESENT)
             seq = outcome_row_ledger_seq(&row, context->arena);
-        if (seq == 0 && target->searched && context->version >= ENTRY_SEARCH_APPLY_VERSION &&
+        if (seq == 0 && may_search(context, target, found, &row) &&
             search_seq(context, target->op_id, &seq) != ERR_OK)
             return ERR_NEED;
         if (seq == 0)

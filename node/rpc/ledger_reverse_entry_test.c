@@ -287,6 +287,33 @@ static void an_older_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq(voi
     assert_int_equal(fixture_balance(f, "ann", "gold"), 64);
 }
 
+/* `key:` ids are used again after a day. What is known of the last use is what is meant. */
+static void a_refused_operation_has_no_entry_of_an_earlier_life(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__SpendRequest request = HOLDFAST__V1__SPEND_REQUEST__INIT;
+    Holdfast__V1__CurrencyAmount amount = HOLDFAST__V1__CURRENCY_AMOUNT__INIT;
+    Holdfast__V1__CurrencyAmount *amounts[] = { &amount };
+
+    grant(f, "key:quest", "unheld", 20, 0);
+    fixture_pass(f, 25u * 3600u * 1000u);
+    for (int i = 0; i < 20; i++)
+        grant(f, fixture_op_id(f), "unheld", 1, 0);
+    fixture_restart(f);
+    amount.currency = (char *)"gold";
+    amount.amount = 1000;
+    request.player_id = (char *)"ann";
+    request.op_id = (char *)"key:quest";
+    request.authority = fixture_authority(f, "unheld");
+    request.currencies = amounts;
+    request.n_currencies = 1;
+    assert_null(fixture_mutate(f, METHOD_SPEND, &request.base));
+    assert_int_equal(f->error->code, ERROR(INSUFFICIENT_FUNDS));
+    assert_null(reverse(f, "key:quest"));
+    assert_int_equal(f->error->code, ERROR(NOT_FOUND));
+    assert_int_equal(fixture_balance(f, "ann", "gold"), 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +325,7 @@ int main(void)
         FIXTURE_TEST(system_takes_back_only_what_system_gave),
         FIXTURE_TEST(an_entry_whose_outcome_is_forgotten_is_reversed_while_it_is_among_the_newest),
         FIXTURE_TEST(an_older_entry_whose_outcome_is_forgotten_is_reversed_by_its_seq),
+        FIXTURE_TEST(a_refused_operation_has_no_entry_of_an_earlier_life),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
