@@ -104,7 +104,8 @@
     OF_OPERATION(X) OF_SCOPE(X) \
     X(SESSION_LOCKED, FINAL, "FAIL or STEAL: another server holds the player, or asked for it later", "wait `retry_after_ms`, then send it with `attempt` raised by one; or steal") \
     X(SESSION_LOCKED, OPEN, "WAIT: the player did not come free before the deadline, or too many callers wait for it", "send the same again, or steal") \
-    X(SERVER_EXPIRED, FINAL, "the registration of `incarnation` has expired", "")
+    X(SERVER_EXPIRED, FINAL, "the registration of `incarnation` has expired", "") \
+    X(SERVER_EXPIRED, OPEN, "no server is registered as `incarnation`", "")
 #define ERRORS_RENEW_SESSIONS(X) \
     OF_READER(X) \
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "")

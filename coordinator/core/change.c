@@ -175,7 +175,10 @@ static bool change_can_start(struct coord *coord, uint32_t number, const struct 
 
     if (next->learner != 0 && shard_change_join(next, &joint, NULL) != ERR_OK)
         return false;
-    return joint_can_start(coord, number, &joint) && replica_may_own(coord, number, next->owner);
+    /* One that is damaged may go on: the change is how it is repaired. */
+    const struct node *owner = node_find(coord, next->owner);
+    return joint_can_start(coord, number, &joint) && owner != NULL &&
+           !node_record_is_quarantined(&owner->record, number);
 }
 
 /* The live one that owns least; those that are to own nothing, and then those that are damaged or

@@ -236,8 +236,12 @@ static void a_policy_s_past_is_in_rows_that_have_one(void **state)
     meta.policy.generation = 1;
     check_read(&meta, 11);
     meta_encode(&meta, &bytes);
-    memset(bytes.data + bytes.size - 8, 0, 8); /* Nothing that an earlier version could not tell. */
+    memset(bytes.data + bytes.size - 16, 0, 8); /* Nothing that an earlier version could not tell. */
     assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_CORRUPT);
+    meta.policy.dropped_min = 0;
+    check_read(&meta, 6);
+    meta.versions_above = 9;
+    check_read(&meta, 11);
     meta.policy.dropped_min = 7;
     meta.policy.generation = 2;
     buf_clear(&bytes);

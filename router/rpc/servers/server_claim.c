@@ -50,6 +50,7 @@ enum servers_claim servers_claim(struct servers *servers, const struct servers_c
     if (!caller_share_take(servers->claims, owner, 1, SERVERS_CLAIMS_MAX))
         return SERVERS_CLAIM_UNSURE;
     struct server_task *task = server_task_new(servers, claimant->timeout_ms);
+    task->claims = true;
     task->claimant = owner;
     task->incarnation = claimant->incarnation;
     task->claimed = done;

@@ -22,7 +22,7 @@ void server_task_free(struct server_task *task)
 {
     task->previous->next = task->next;
     task->next->previous = task->previous;
-    if (task->claimant != 0)
+    if (task->claims)
         caller_share_give(task->servers->claims, task->claimant, 1);
     free(task);
 }

@@ -428,6 +428,13 @@ static void one_key_has_so_many_questions_to_etcd_at_once(void **state)
     for (; revision <= 2 * SERVERS_CLAIMS_MAX; revision++)
         assert_int_equal(claim(f, "greedy", revision), SERVERS_CLAIM_PENDING);
     run(f);
+    /* All who call without a key are as one, and theirs come back as well. */
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < SERVERS_CLAIMS_MAX; i++)
+            assert_int_equal(claim(f, "", revision++), SERVERS_CLAIM_PENDING);
+        assert_int_equal(claim(f, "", revision), SERVERS_CLAIM_UNSURE);
+        run(f);
+    }
 }
 
 static bool writes_its_registration(void *user)

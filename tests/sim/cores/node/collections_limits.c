@@ -460,11 +460,11 @@ static void puts_turn(struct hall *h)
         bool well;
     } cases[] = {
         { WHOLE, "", false },           { WHOLE, "{", false },
-        { WHOLE, "null", true },        { LEAVES, "{}", false },
+        { WHOLE, "null", true },        { LEAVES, "{}", true },
         { LEAVES, "[]", false },        { LEAVES, "1", false },
         { LEAVES, "{\"\":1}", false },  { LEAVES, "{\"a\":{\"\":1}}", false },
         { LEAVES, "{\"a\":{}}", true }, { LEAVES, "{\"a\":null}", true },
-        { TAGS, "{}", false },          { TAGS, "[1]", false },
+        { TAGS, "{}", true },           { TAGS, "[1]", false },
         { TAGS, "[\"\"]", false },      { TAGS, "[\"a\",null]", false },
         { TAGS, "[]", true },           { TAGS, "[\"b\",\"a\"]", true },
         { ROOMS, "}", false },          { ROOMS, "[]", true },

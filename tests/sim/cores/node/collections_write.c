@@ -129,7 +129,6 @@ static void draw_put(struct hall *h, struct ask *ask)
                 plan_add(plan, i, tree.leaves[i]);
         }
         ask->json = paper_tree_print(h->sim, &tree, true);
-        ask->wrong = tree_size(&tree) == 0 ? "json" : NULL;
         return;
     case MERGE_POLICY_SET:
         draw_names(h, ask);

@@ -4,6 +4,7 @@
  * said for texts at the ends of what is allowed; and an operation that comes out of the log as it
  * went in.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "node/core/codec/op.h"
@@ -133,18 +134,67 @@ static void entities_turn(struct rsim *sim)
     buf_deinit(&text);
 }
 
+/* How many bytes of `rest` the front of `told` stands for, a letter or one byte as `\x0a`; 0: for
+ * none. */
+static size_t stands_for(const char *told, struct slice rest, size_t *ret_width)
+{
+    char escape[5];
+
+    *ret_width = 1;
+    if (rest.size > 0 && (uint8_t)told[0] == rest.data[0]) {
+        size_t width = 1;
+        while (width < rest.size && ((uint8_t)told[width] & 0xc0) == 0x80 &&
+               (uint8_t)told[width] == rest.data[width])
+            width++;
+        *ret_width = width;
+        return width;
+    }
+    if (rest.size == 0)
+        return 0;
+    (void)snprintf(escape, sizeof escape, "\\x%02x", rest.data[0]);
+    *ret_width = 4;
+    return strncmp(told, escape, 4) == 0 ? 1 : 0;
+}
+
+/* What is told is clean, stands for the front of the text, and for all of it if there is room. */
+static void shortened(struct rsim *sim, const char *told, struct slice text)
+{
+    size_t at = 0, width;
+
+    PROMISE(sim, strlen(told) <= 64, "%zu bytes are told", strlen(told));
+    PROMISE(sim, text_is_clean(slice_from_text(told)), "'%s' is told, which is not clean", told);
+    for (size_t i = 0; told[i] != 0; i += width) {
+        size_t taken =
+            stands_for(told + i, (struct slice){ text.data + at, text.size - at }, &width);
+        PROMISE(sim, taken > 0, "'%s' stands for another text from byte %zu on", told, at);
+        if (taken == 0)
+            return;
+        at += taken;
+    }
+    PROMISE(sim, at == text.size || strlen(told) > 60, "'%s' is told of %zu of %zu bytes", told, at,
+            text.size);
+}
+
 static void shorten_turn(struct rsim *sim)
 {
+    static const char *const letters[] = { "\xc3\xa9", "\xe6\xbc\xa2", "\xf0\x9f\x98\x80" };
     struct buf text = { 0 };
     uint64_t size = rsim_chance(sim, 50) ? rsim_about(sim, 64) : rsim_between(sim, 0, 8);
+    uint32_t odd = (uint32_t)rsim_between(sim, 0, 100);
 
-    for (uint64_t i = 0; i < size; i++)
-        buf_put_u8(&text, (uint8_t)(rsim_chance(sim, 50)
-                                        ? rsim_about(sim, rsim_chance(sim, 50) ? 0x20 : 0x7f)
-                                        : rsim_between(sim, 0, 255)));
-    const char *told = text_shorten(&sim->arena, of(&text));
-    PROMISE(sim, strlen(told) == (size < 64 ? size : 64), "%zu bytes are told of %llu",
-            strlen(told), (unsigned long long)size);
+    while (text.size < size) {
+        const char *letter = RSIM_PICK(sim, letters);
+        if (rsim_chance(sim, 20))
+            buf_append(&text, letter, strlen(letter));
+        else if (rsim_chance(sim, odd))
+            buf_put_u8(&text, (uint8_t)rsim_between(sim, 0, 255));
+        else
+            buf_put_u8(&text, (uint8_t)rsim_about(sim, rsim_chance(sim, 50) ? 0x20 : 0x7f));
+    }
+    shortened(sim, text_shorten(&sim->arena, of(&text)), of(&text));
+    const char *told = text_shorten_ascii(&sim->arena, of(&text));
+    PROMISE(sim, strlen(told) == (text.size < 64 ? text.size : 64), "%zu bytes are told of %zu",
+            strlen(told), text.size);
     for (size_t i = 0; told[i] != 0; i++) {
         bool printable = text.data[i] >= 0x20 && text.data[i] <= 0x7e;
         PROMISE(sim, (uint8_t)told[i] == (printable ? text.data[i] : '?'), "byte %u is told as %u",
