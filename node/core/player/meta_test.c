@@ -236,7 +236,8 @@ static void a_policy_s_past_is_in_rows_that_have_one(void **state)
     meta.policy.generation = 1;
     check_read(&meta, 11);
     meta_encode(&meta, &bytes);
-    memset(bytes.data + bytes.size - 16, 0, 8); /* Nothing that an earlier version could not tell. */
+    memset(bytes.data + bytes.size - 16, 0,
+           8); /* Nothing that an earlier version could not tell. */
     assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_CORRUPT);
     meta.policy.dropped_min = 0;
     check_read(&meta, 6);

@@ -120,7 +120,8 @@ static void peer_sent(struct rep *rep, struct rep_peer *peer, const struct rep_m
     peer->sent_ms = rep->now_ms;
     if (rep->round_open)
         peer->round_sent = rep->round_started;
-    told.refused = peer->diverged;
+    /* What brings it a snapshot brings it other outcomes, of which it says nothing yet. */
+    told.refused = peer->diverged && !peer->needs_snapshot;
     rep_send(out, peer->replica, &told);
 }
 
@@ -323,6 +324,8 @@ static void peer_matched(struct rep *rep, struct rep_peer *peer, const struct re
         peer->next_index = m->commit_index + 1;
         peer->needs_snapshot = false;
         peer->reading = false;
+        peer->differs_index = 0;
+        peer->diverged = false;
     }
     if (peer->next_index > rep->window.base_index)
         peer->needs_snapshot = false; /* What it lacks is in memory. */
@@ -353,6 +356,7 @@ void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
         return; /* Late, of the old life. */
     peer->votes = m->votes;
     peer->apply_version = m->apply_version;
+    peer->quarantined = m->quarantined;
     enum rep_verdict verdict = rep_outcome_compare(rep, m, out);
     peer_matched(rep, peer, m);
     if (m->refused)

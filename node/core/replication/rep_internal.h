@@ -73,6 +73,7 @@ struct rep_peer {
     uint64_t agreed_index;
     uint64_t differs_index; /* Where they were first seen to differ; 0: they do not. */
     bool diverged;          /* A majority agrees with us: it is told so. */
+    bool quarantined;       /* It says that it was found to differ, by us or another owner. */
     /* Replication. */
     enum rep_peer_mode mode;
     bool probing;        /* PROBE: a message is on its way, */

@@ -39,10 +39,11 @@ enum rep_verdict rep_outcome_compare(struct rep *rep, const struct rep_message *
     return REP_OTHER_OUTCOME;
 }
 
+/* One that is known to be wrong is no witness against others: it differs from all. */
 static bool differs(const struct rep *rep, const struct rep_peer *peer)
 {
     (void)rep;
-    return peer->differs_index > 0;
+    return peer->differs_index > 0 && !peer->diverged && !peer->quarantined;
 }
 
 /* At least as far as the difference goes: an older word says nothing about it. */

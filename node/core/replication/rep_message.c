@@ -16,7 +16,7 @@ enum {
     FLAG_OUTCOME = 16u,
     FLAG_LAST_DOT = 32u,
     FLAG_BEHIND = 64u,
-    FLAG_LAST = 128u
+    FLAG_LAST = 128u /* Of APPEND_ACK: `quarantined`. */
 };
 
 static bool hash_is_zero(struct hash128 hash)
@@ -48,7 +48,7 @@ static uint8_t flags_of(const struct rep_message *message)
         flags |= FLAG_LAST_DOT;
     if (message->behind)
         flags |= FLAG_BEHIND;
-    if (message->last)
+    if (message->type == REP_MSG_APPEND_ACK ? message->quarantined : message->last)
         flags |= FLAG_LAST;
     return (uint8_t)flags;
 }
@@ -173,7 +173,8 @@ static err header_decode(struct reader *reader, struct rep_message *m)
     m->refused = (flags & FLAG_REFUSED) != 0;
     m->votes = (flags & FLAG_VOTES) != 0;
     m->behind = (flags & FLAG_BEHIND) != 0;
-    m->last = (flags & FLAG_LAST) != 0;
+    bool *last = m->type == REP_MSG_APPEND_ACK ? &m->quarantined : &m->last;
+    *last = (flags & FLAG_LAST) != 0;
     numbers_decode(reader, flags, m);
     if (flags & FLAG_VECTOR) {
         err e = vector_decode(reader, &m->vector);

@@ -408,6 +408,64 @@ static void two_replicas_that_differ_are_told_and_left_alone(void **state)
     end(sim);
 }
 
+/* It differs from all, and so from those who are right: with one more that is wrong they were a
+ * majority against the owner, and in turn against each other. */
+static void one_that_is_quarantined_is_no_witness(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil(sim, 2);
+    compare_for_a_while(sim, 1);
+    assert_true(quarantined(sim, 2));
+    spoil(sim, 3);
+    compare_for_a_while(sim, 1);
+    assert_int_equal(role(sim, 1), REP_OWNER);
+    assert_false(quarantined(sim, 1) || quarantined(sim, 3));
+    /* A later owner knows it by its word alone. */
+    promote(sim, 3, 3);
+    compare_for_a_while(sim, 3);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    assert_false(quarantined(sim, 1) || quarantined(sim, 3));
+    end(sim);
+}
+
+static void rows_of_another_end_a_quarantine(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    sim->limits.recent_bytes_max = 4096;
+    for (uint64_t id = 1; id <= 3; id++) {
+        rep_sim_crash(sim, id);
+        rep_sim_restart(sim, id);
+    }
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil(sim, 3);
+    compare_for_a_while(sim, 1);
+    rep_sim_crash(sim, 3);
+    propose(sim, 1, 200);
+    rep_sim_run(sim, 100);
+    sim_disk_checkpoint(&sim->nodes[0].disk, 200);
+    sim_disk_cut(&sim->nodes[0].disk, 200);
+    rep_sim_restart(sim, 3);
+    rep_sim_run(sim, 200);
+    assert_true(rep_member_needs_snapshot(rep_sim_rep(sim, 1), 3));
+    assert_true(quarantined(sim, 3));
+    rep_sim_snapshot(sim, 1, 3);
+    rep_sim_run(sim, 300);
+    compare_for_a_while(sim, 1);
+    assert_false(quarantined(sim, 3));
+    promote(sim, 3, 3);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    end(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +474,8 @@ int main(void)
         cmocka_unit_test(owner_that_differs_from_a_majority_steps_down),
         cmocka_unit_test(a_restart_does_not_end_a_quarantine),
         cmocka_unit_test(two_replicas_that_differ_are_told_and_left_alone),
+        cmocka_unit_test(one_that_is_quarantined_is_no_witness),
+        cmocka_unit_test(rows_of_another_end_a_quarantine),
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
         cmocka_unit_test(an_owner_is_known_though_a_removed_replica_told_the_epoch_first),
         cmocka_unit_test(damaged_replica_trusts_a_confirmed_record_alone),

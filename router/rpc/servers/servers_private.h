@@ -45,7 +45,7 @@ struct server_task {
     servers_registered *registered;
     servers_unregistered *unregistered;
     servers_claimed *claimed; /* record.key: the claimant's. */
-    uint64_t claimant;        /* In servers->claims, if it claims: 0 stands for all without a key. */
+    uint64_t claimant; /* In servers->claims, if it claims: 0 stands for all without a key. */
     bool claims;
     void *user;
 };

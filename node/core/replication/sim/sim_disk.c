@@ -147,6 +147,7 @@ void sim_disk_install(struct sim_disk *disk, const struct sim_checkpoint *checkp
     if (checkpoint->index <= disk->checkpoint.index)
         return;
     disk->checkpoint = *checkpoint;
+    disk->differs = false;
     if (same != NULL && hash128_equal(same->hash, checkpoint->hash)) {
         sim_disk_cut(disk, checkpoint->index);
         return;
