@@ -288,19 +288,21 @@ bool delivery_take(struct coord *coord, const struct coord_event *event, struct 
 }
 
 /* What the shard says is in force is what it was told, or a later one of the same etcd. One that
- * does not say has taken it. */
+ * does not say orders policies by their version alone: it has taken it, unless etcd was restored
+ * once. Then it is asked again until it says. */
 static bool policy_stands(const struct coord *coord, const struct open_call *call,
                           const struct coord_event *event)
 {
     Holdfast__Internal__V1__ApplyPolicyResponse *response =
         holdfast__internal__v1__apply_policy_response__unpack(NULL, event->body.size,
                                                               event->body.data);
-    bool stands = false;
+    bool stands = false, is_silent = response != NULL && response->generation == 0;
 
     if (response != NULL)
-        stands = response->generation == 0 || (response->generation == coord->cluster.generation &&
-                                               response->version >= call->policy_version);
-    if (response != NULL && !stands)
+        stands = is_silent ? coord->cluster.generation == 1
+                           : (response->generation == coord->cluster.generation &&
+                              response->version >= call->policy_version);
+    if (response != NULL && !stands && !is_silent)
         log_event(coord->log, LOG_ERROR, "coordinator.policy_not_taken",
                   LOG_N("shard", call->shard), LOG_N("generation", coord->cluster.generation),
                   LOG_N("version", call->policy_version),

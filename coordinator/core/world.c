@@ -187,6 +187,22 @@ static void note_body(struct world *world, const struct coord_call *call)
     world->calls_policy++;
 }
 
+/* Each is taken, and told to be in force. */
+static size_t apply_policy(const struct coord_call *call, uint8_t *bytes)
+{
+    Holdfast__Internal__V1__ApplyPolicyResponse response =
+        HOLDFAST__INTERNAL__V1__APPLY_POLICY_RESPONSE__INIT;
+    Holdfast__Internal__V1__ApplyPolicyRequest *request =
+        holdfast__internal__v1__apply_policy_request__unpack(NULL, call->body.size,
+                                                             call->body.data);
+
+    CHECK(request != NULL);
+    response.generation = request->generation;
+    response.version = request->policy->version;
+    holdfast__internal__v1__apply_policy_request__free_unpacked(request, NULL);
+    return holdfast__internal__v1__apply_policy_response__pack(&response, bytes);
+}
+
 /* As shards take spans in (node/core/definition). Both answers have the same first fields. */
 static size_t define(struct world *world, const struct coord_call *call, uint8_t *bytes)
 {
@@ -413,6 +429,8 @@ static void answer_call(struct world *world, const struct coord_call *call)
         note_body(world, call);
     if (status == WIRE_OK && call->method == METHOD_TAKE_CUT)
         size = take_cut(world, call, bytes);
+    else if (status == WIRE_OK && call->method == METHOD_APPLY_POLICY)
+        size = apply_policy(call, bytes);
     else if (status == WIRE_OK && call->method == METHOD_AUDIT_SEARCH)
         size = search(world, call, bytes);
     else if (status == WIRE_OK && call->method == METHOD_CONTAIN_PLAYER)

@@ -82,10 +82,10 @@ static err search_seq(struct apply_context *context, const char *op_id, uint64_t
     return result;
 }
 
-static err refuse_unknown(struct apply_context *context, const struct entry_target *target)
+static err refuse_unknown(struct apply_context *context, const struct entry_target *target,
+                          bool searched)
 {
-    if (target->searched && context->version >= ENTRY_SEARCH_APPLY_VERSION &&
-        context->player->ledger_seq > ENTRY_SEARCH_MAX) {
+    if (searched && context->player->ledger_seq > ENTRY_SEARCH_MAX) {
         err e = refuse(context->arena, context->refusal, CODE(INVALID_ARGUMENT), target->seq_field,
                        "none of the newest %u entries is of %s %s; an older one is named by its "
                        "seq, which ListEntries tells",
@@ -126,11 +126,11 @@ static err find_seq(struct apply_context *context, const struct entry_target *ta
             return apply_damaged(context, context->player->entity, OUTCOME_DAMAGE);
         if (found == STATE_PRESENT)
             seq = outcome_row_ledger_seq(&row, context->arena);
-        if (seq == 0 && may_search(context, target, found, &row) &&
-            search_seq(context, target->op_id, &seq) != ERR_OK)
+        bool searches = seq == 0 && may_search(context, target, found, &row);
+        if (searches && search_seq(context, target->op_id, &seq) != ERR_OK)
             return ERR_NEED;
         if (seq == 0)
-            return refuse_unknown(context, target);
+            return refuse_unknown(context, target, searches);
     }
     if (seq > context->player->ledger_seq)
         return refuse_not_found(context, target->seq_field,

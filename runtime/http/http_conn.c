@@ -92,6 +92,8 @@ static void linger(struct http_conn *conn)
         struct buf *wire = tls_session_output(conn->tls);
         uv_buf_t bytes = uv_buf_init((char *)wire->data, (unsigned)wire->size);
         (void)uv_try_write((uv_stream_t *)&conn->tcp, &bytes, 1);
+        buf_clear(wire); /* Sent, or not needed: it waits for no one. */
+        http_waiting_count(conn);
     }
     if (uv_shutdown(&conn->shutdown, (uv_stream_t *)&conn->tcp, on_shutdown) != 0) {
         http_conn_close(conn);
@@ -164,6 +166,8 @@ static void on_written(uv_write_t *write, int status)
         conn->since_ms = conn->taken_ms;
         http_waiting_count(conn);
         write_piece(conn);
+        /* There may be room again for what HTTP/2 keeps back, and for what the client sends. */
+        http_conn_mark_dirty(conn);
         return;
     }
     conn->writing = false;

@@ -288,7 +288,8 @@ bool http_server_is_drained(const struct http_server *server)
     for (const struct http_conn *conn = server->conns; conn != NULL; conn = conn->next) {
         if (conn->state == CONN_CLOSED)
             continue;
-        if (conn->first != NULL || conn->dirty || http_waiting_of(conn) > 0 ||
+        bool begun = conn->state == CONN_OPEN && conn->known && !conn->refused && conn->in.size > 0;
+        if (begun || conn->first != NULL || conn->dirty || http_waiting_of(conn) > 0 ||
             http_peer_owed(&conn->tcp) > 0)
             return false;
     }

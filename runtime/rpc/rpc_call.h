@@ -61,6 +61,7 @@ struct rpc_tools {
 struct rpc_workshop {
     struct rpc_work *first, *last; /* Those that wait, in order. */
     uint32_t busy;                 /* Calls that are worked on. */
+    uint64_t account;              /* Of the caller whose turn was last. */
     /* From `busy` on those that no thread has; NULL: not made yet. */
     struct rpc_tools *tools[RPC_WORK_THREADS];
     void (*idle)(void *user); /* NULL: no one waits for it. */

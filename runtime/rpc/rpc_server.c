@@ -355,7 +355,9 @@ static void on_http_cancel(void *user, struct http_exchange *exchange)
 
     CHECK(call != NULL && call->admitted);
     call->request.cancelled = true;
-    if (server->handlers.on_cancel != NULL && !call->working)
+    if (call->working)
+        rpc_work_cancel(call);
+    else if (server->handlers.on_cancel != NULL)
         server->handlers.on_cancel(server->handlers.user, &call->request);
 }
 

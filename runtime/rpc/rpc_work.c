@@ -6,6 +6,10 @@
 #include "runtime/codec/proto_codec.h"
 #include "runtime/loop/work.h"
 
+/* Of one caller. What comes beyond is made at once, on the loop: that is the brake of a caller who
+ * asks for more than the threads can make, and would fill the budget of all. */
+#define WAITING_BYTES_MAX 8388608u
+
 struct rpc_work {
     struct rpc_call *call;
     void (*done)(struct rpc_call *call, const struct rpc_worked *worked);
@@ -103,15 +107,41 @@ static struct rpc_tools *tools_take(struct rpc_workshop *shop)
     return tools;
 }
 
+static void unlink_work(struct rpc_workshop *shop, struct rpc_work *before, struct rpc_work *work)
+{
+    if (before != NULL)
+        before->next = work->next;
+    else
+        shop->first = work->next;
+    if (shop->last == work)
+        shop->last = before;
+    work->next = NULL;
+}
+
+/* Callers take turns, each in the order of its calls. */
+static struct rpc_work *take_next(struct rpc_workshop *shop)
+{
+    struct rpc_work *before = NULL, *work = shop->first;
+
+    while (work != NULL && work->call->request.account == shop->account) {
+        before = work;
+        work = work->next;
+    }
+    if (work == NULL) {
+        before = NULL;
+        work = shop->first;
+    }
+    shop->account = work->call->request.account;
+    unlink_work(shop, before, work);
+    return work;
+}
+
 static void begin(struct rpc_server *server)
 {
     struct rpc_workshop *shop = &server->workshop;
 
     while (shop->first != NULL && shop->busy < RPC_WORK_THREADS) {
-        struct rpc_work *work = shop->first;
-        shop->first = work->next;
-        if (shop->first == NULL)
-            shop->last = NULL;
+        struct rpc_work *work = take_next(shop);
         if (work->call->request.cancelled) {
             skip(work);
             continue;
@@ -120,6 +150,15 @@ static void begin(struct rpc_server *server)
         work_start(server->http.config.loop,
                    &(struct work){ .run = run, .done = on_done, .user = work });
     }
+}
+
+static uint64_t waiting_bytes(const struct rpc_workshop *shop, uint64_t account)
+{
+    uint64_t bytes = 0;
+
+    for (const struct rpc_work *work = shop->first; work != NULL; work = work->next)
+        bytes += work->call->request.account == account ? work->response.size : 0;
+    return bytes;
 }
 
 void rpc_work_start(struct rpc_call *call, struct slice response, bool may_pack,
@@ -140,12 +179,33 @@ void rpc_work_start(struct rpc_call *call, struct slice response, bool may_pack,
         work->counted = response.size;
         budget_take(server->http.config.answers, work->counted);
     }
+    if (waiting_bytes(shop, call->request.account) > WAITING_BYTES_MAX) {
+        work->tools = &server->tools;
+        run(work);
+        finish(work);
+        return;
+    }
     if (shop->last != NULL)
         shop->last->next = work;
     else
         shop->first = work;
     shop->last = work;
     begin(server);
+}
+
+void rpc_work_cancel(struct rpc_call *call)
+{
+    struct rpc_workshop *shop = &call->server->workshop;
+    struct rpc_work *before = NULL, *work = shop->first;
+
+    while (work != NULL && work->call != call) {
+        before = work;
+        work = work->next;
+    }
+    if (work == NULL) /* A thread has it. */
+        return;
+    unlink_work(shop, before, work);
+    skip(work);
 }
 
 void rpc_work_when_idle(struct rpc_server *server, void (*idle)(void *user), void *user)

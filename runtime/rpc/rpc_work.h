@@ -1,7 +1,7 @@
 /*
  * rpc_work: a large answer is decoded, encoded and packed by a thread beside the loop, so that
  * other calls do not wait for it (one of 1.2 MB takes milliseconds, packed tens of them).
- * RPC_WORK_THREADS at once; others wait in order. Private to runtime/rpc.
+ * RPC_WORK_THREADS at once; callers take turns. Private to runtime/rpc.
  */
 #ifndef RUNTIME_RPC_RPC_WORK_H
 #define RUNTIME_RPC_RPC_WORK_H
@@ -26,6 +26,8 @@ struct rpc_worked {
  */
 void rpc_work_start(struct rpc_call *call, struct slice response, bool may_pack,
                     void (*done)(struct rpc_call *call, const struct rpc_worked *worked));
+/* The call's caller is gone: what waits is given up at once. */
+void rpc_work_cancel(struct rpc_call *call);
 /* `idle(user)` once no call is worked on, at once or later. */
 void rpc_work_when_idle(struct rpc_server *server, void (*idle)(void *user), void *user);
 /* CHECKs that none is. */

@@ -95,7 +95,9 @@ err applier_read(struct applier *applier, const struct applier_asked *asked, str
                      "method %u is not a read of a shard", asked->method);
         return ERR_INVALID;
     }
-    if (info->route == METHOD_READ && applier->meta.use.kind == USE_RESTORING) {
+    /* Rows come in the order of their keys: notes of changes may be there without what changed. */
+    bool tells_rows = info->route == METHOD_READ || asked->method == METHOD_PULL_PARTIALS;
+    if (tells_rows && applier->meta.use.kind == USE_RESTORING) {
         err refused = refuse(arena, ret_refusal, CODE(UNAVAILABLE), "",
                              "shard %u is being restored from a backup", applier->shard);
         ret_refusal->retry_after_ms = RESTORING_RETRY_MS;

@@ -107,12 +107,17 @@ static bool has_key(const struct request *request)
     return request->key_id != NULL && request->key_id[0] != 0;
 }
 
+static bool starts_session(const struct method_info *method)
+{
+    return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION;
+}
+
 /* A session, or a presence. */
 static bool lives_with_server(const struct method_info *method)
 {
-    return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION ||
-           method->id == METHOD_SET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
-           method->id == METHOD_UPSERT_USER || method->id == METHOD_BATCH_UPSERT_USERS;
+    return starts_session(method) || method->id == METHOD_SET_PRESENCE ||
+           method->id == METHOD_BATCH_SET_PRESENCE || method->id == METHOD_UPSERT_USER ||
+           method->id == METHOD_BATCH_UPSERT_USERS;
 }
 
 static void ask_next(struct owner_check *check);
@@ -126,7 +131,8 @@ static void judge(struct owner_check *check, enum servers_claim claim)
         refuse_foreign(request, check->names[check->next]);
     } else if (claim == SERVERS_CLAIM_GONE && lives_with_server(request->method)) {
         refuse_gone(request, check->names[check->next]);
-    } else if (claim == SERVERS_CLAIM_UNSURE && !renews && has_key(request)) {
+    } else if (claim == SERVERS_CLAIM_UNSURE && !renews &&
+               (has_key(request) || starts_session(request->method))) {
         /* A heartbeat goes on: its tokens tell whose they are. */
         request_fail_text(request, CODE(UNAVAILABLE),
                           "incarnation: this router has not seen that registration yet, and etcd "
