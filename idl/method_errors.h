@@ -105,7 +105,7 @@
     X(SESSION_LOCKED, FINAL, "FAIL or STEAL: another server holds the player, or asked for it later", "wait `retry_after_ms`, then send it with `attempt` raised by one; or steal") \
     X(SESSION_LOCKED, OPEN, "WAIT: the player did not come free before the deadline, or too many callers wait for it", "send the same again, or steal") \
     X(SERVER_EXPIRED, FINAL, "the registration of `incarnation` has expired", "") \
-    X(SERVER_EXPIRED, OPEN, "no server is registered as `incarnation`", "")
+    X(SERVER_EXPIRED, OPEN, "no server was ever registered as `incarnation`", "")
 #define ERRORS_RENEW_SESSIONS(X) \
     OF_READER(X) \
     X(SERVER_EXPIRED, OPEN, "the registration of `incarnation` has expired", "")
@@ -113,7 +113,7 @@
     OF_OPERATION(X) OF_KIND(X) OF_TOKEN(X) OF_EDITS(X)
 #define ERRORS_BATCH_START_SESSION(X) \
     OF_WRITER(X) \
-    X(SERVER_EXPIRED, OPEN, "no server has a registration that an element names", "")
+    X(SERVER_EXPIRED, OPEN, "no server was ever registered as an element says", "")
 #define ERRORS_BATCH_END_SESSION(X) OF_WRITER(X)
 #define ERRORS_GET_SESSION(X) OF_PLAYER_READ(X)
 #define ERRORS_LIST_SERVERS(X) OF_READER(X)

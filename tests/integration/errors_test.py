@@ -385,6 +385,8 @@ class Errors(ClusterTest):
         wait_for("the player's shard to know", lambda: self.outcome(
             "SessionService/StartSession", start | {"opId": uuid7(), "mode": "steal"})
             == "SERVER_EXPIRED")
+        self.gives("SERVER_EXPIRED", "SessionService/StartSession", start | {
+            "opId": uuid7(), "incarnation": other + "000000"})
         self.gives("SERVER_EXPIRED", "SessionService/BatchStartSession", {
             "opId": uuid7(), "incarnation": other + "000000", "mode": "fail", "requests": [{"playerId": "held"}]})
 

@@ -200,7 +200,10 @@ static err session_lost(struct apply_context *context)
     err e = refuse(context->arena, context->refusal, CODE(SESSION_LOST),
                    context->version >= 3 ? "authority" : "authority.session.token",
                    "the session is no longer current: %s", why);
-    if (context->version >= SUCCESSOR_APPLY_VERSION && session_is_live(session, context->meta))
+    /* One who made up a token learns nothing by it. */
+    bool granted = session->fence >= authority->fence;
+    if (context->version >= SUCCESSOR_APPLY_VERSION && granted &&
+        session_is_live(session, context->meta))
         context->refusal->holder = incarnation_text(context->arena, session->incarnation);
     return e;
 }

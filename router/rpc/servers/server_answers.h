@@ -29,6 +29,7 @@ enum servers_claim {
     SERVERS_CLAIM_OWN,     /* That key registered it, or it belongs to no key. */
     SERVERS_CLAIM_FOREIGN, /* Another key did. */
     SERVERS_CLAIM_GONE,    /* There is no such registration (any more). */
+    SERVERS_CLAIM_NEVER,   /* Nor was there ever one: etcd has not come that far. */
     SERVERS_CLAIM_UNSURE   /* etcd did not answer. */
 };
 

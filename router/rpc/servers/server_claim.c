@@ -14,6 +14,18 @@ static enum servers_claim judge(const struct server_record *record, const char *
                : SERVERS_CLAIM_FOREIGN;
 }
 
+/* Incarnations rise with the generation, and within it with etcd's revision. */
+static bool is_to_come(const struct server_task *task, const struct etcd_range_result *result)
+{
+    const struct incarnation *asked = &task->incarnation;
+    uint64_t revision = (uint64_t)result->header.revision;
+
+    if (task->generation == 0)
+        return false;
+    return asked->generation > task->generation ||
+           (asked->generation == task->generation && asked->revision > revision);
+}
+
 static void known_read(void *context, err e, const struct etcd_range_result *result)
 {
     struct server_task *task = context;
@@ -26,7 +38,7 @@ static void known_read(void *context, err e, const struct etcd_range_result *res
     /* An older etcd knows nothing of a newer registration: that is no proof of its end. */
     if (e == ERR_OK && !etcd_rolled_back(task->servers->etcd)) {
         if (result->kv_count == 0) {
-            claim = SERVERS_CLAIM_GONE;
+            claim = is_to_come(task, result) ? SERVERS_CLAIM_NEVER : SERVERS_CLAIM_GONE;
         } else if (server_record_decode(result->kvs[0].value, &record, NULL) == ERR_OK) {
             claim = judge(&record, task->record.key);
             servers_learn(task->servers, task->incarnation, &record);
@@ -53,6 +65,7 @@ enum servers_claim servers_claim(struct servers *servers, const struct servers_c
     task->claims = true;
     task->claimant = owner;
     task->incarnation = claimant->incarnation;
+    task->generation = claimant->generation;
     task->claimed = done;
     task->user = user;
     (void)snprintf(task->record.key, sizeof task->record.key, "%s", claimant->key);

@@ -78,6 +78,7 @@ struct servers_claimant {
     struct incarnation incarnation;
     const char *key; /* The caller's; empty: any registration is its own. */
     uint64_t timeout_ms;
+    uint64_t generation; /* The cluster's; 0: not known. */
 };
 
 #define SERVERS_CLAIMS_MAX 256u /* Questions of one key to etcd at once; more are UNSURE. */

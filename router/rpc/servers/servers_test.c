@@ -36,7 +36,8 @@ struct fixture {
     enum servers_state state;
     struct servers_wait wait;
     bool known, live;
-    uint32_t claims; /* Questions to etcd that are not answered. */
+    uint32_t claims;     /* Questions to etcd that are not answered. */
+    uint64_t generation; /* Of the cluster, as claims are asked; 0: not told. */
     int64_t live_lease;
     struct server_record record;
 };
@@ -398,13 +399,13 @@ static void claimed(void *user, enum servers_claim claim)
 {
     struct fixture *f = user;
 
-    CHECK(claim == SERVERS_CLAIM_GONE);
+    CHECK(claim == (f->generation > 0 ? SERVERS_CLAIM_NEVER : SERVERS_CLAIM_GONE));
     f->done = --f->claims == 0;
 }
 
 static enum servers_claim claim(struct fixture *f, const char *key, uint64_t revision)
 {
-    const struct servers_claimant claimant = { { 9, revision }, key, WAIT_MS };
+    const struct servers_claimant claimant = { { 9, revision }, key, WAIT_MS, f->generation };
     enum servers_claim claim = servers_claim(f->servers, &claimant, claimed, f);
 
     f->claims += claim == SERVERS_CLAIM_PENDING;
@@ -435,6 +436,22 @@ static void one_key_has_so_many_questions_to_etcd_at_once(void **state)
         assert_int_equal(claim(f, "", revision), SERVERS_CLAIM_UNSURE);
         run(f);
     }
+}
+
+/* Incarnations rise: one that is to come has nothing that a shard could know of it. */
+static void one_that_is_to_come_was_never_registered(void **state)
+{
+    struct fixture *f = *state;
+
+    f->generation = 8; /* The cluster's; 9 is asked for. */
+    assert_int_equal(claim(f, "", 1), SERVERS_CLAIM_PENDING);
+    run(f);
+    f->generation = 9;
+    assert_int_equal(claim(f, "", UINT64_MAX / 2), SERVERS_CLAIM_PENDING);
+    run(f);
+    f->generation = 0; /* Not known. */
+    assert_int_equal(claim(f, "", UINT64_MAX / 2), SERVERS_CLAIM_PENDING);
+    run(f);
 }
 
 static bool writes_its_registration(void *user)
@@ -491,6 +508,7 @@ int main(void)
         TEST(an_expiring_or_unknown_server_is_gone),
         TEST(an_unregistered_server_is_marked_and_cannot_come_back),
         TEST(one_key_has_so_many_questions_to_etcd_at_once),
+        TEST(one_that_is_to_come_was_never_registered),
         TEST(a_registration_is_given_up_while_etcd_writes_it),
         TEST(one_key_registers_so_many_servers),
         TEST(no_more_are_registered_than_a_cluster_may_have),

@@ -2,7 +2,8 @@
  * An incarnation belongs to the key that registered it, and to those that replace it: with another
  * key's, no caller opens, renews or ends anything. And what lives with a server needs a
  * registration that there is: shards are told of those that have gone, but not of those that never
- * were. A session of one would be free never, a presence of it online for ever. Asked before the
+ * were. A session of one would be free never, a presence of it online for ever. (Of a session whose
+ * server has gone the shard says what became of it: the call may be a repetition.) Asked before the
  * method's handler, of every incarnation that the request names, one after another: a batch names
  * one, as a rule.
  */
@@ -112,12 +113,15 @@ static bool starts_session(const struct method_info *method)
     return method->id == METHOD_START_SESSION || method->id == METHOD_BATCH_START_SESSION;
 }
 
-/* A session, or a presence. */
+static bool sets_presence(const struct method_info *method)
+{
+    return method->id == METHOD_SET_PRESENCE || method->id == METHOD_BATCH_SET_PRESENCE ||
+           method->id == METHOD_UPSERT_USER || method->id == METHOD_BATCH_UPSERT_USERS;
+}
+
 static bool lives_with_server(const struct method_info *method)
 {
-    return starts_session(method) || method->id == METHOD_SET_PRESENCE ||
-           method->id == METHOD_BATCH_SET_PRESENCE || method->id == METHOD_UPSERT_USER ||
-           method->id == METHOD_BATCH_UPSERT_USERS;
+    return starts_session(method) || sets_presence(method);
 }
 
 static void ask_next(struct owner_check *check);
@@ -129,7 +133,9 @@ static void judge(struct owner_check *check, enum servers_claim claim)
 
     if (claim == SERVERS_CLAIM_FOREIGN) {
         refuse_foreign(request, check->names[check->next]);
-    } else if (claim == SERVERS_CLAIM_GONE && lives_with_server(request->method)) {
+    } else if (claim == SERVERS_CLAIM_NEVER && lives_with_server(request->method)) {
+        refuse_gone(request, check->names[check->next]);
+    } else if (claim == SERVERS_CLAIM_GONE && sets_presence(request->method)) {
         refuse_gone(request, check->names[check->next]);
     } else if (claim == SERVERS_CLAIM_UNSURE && !renews &&
                (has_key(request) || starts_session(request->method))) {
@@ -162,7 +168,9 @@ static void ask_next(struct owner_check *check)
     const struct router_options *options = &request->router->options;
     uint64_t now_ms = loop_now_ms(options->loop);
     uint64_t left_ms = request->answer_by_ms > now_ms ? request->answer_by_ms - now_ms : 1;
-    struct servers_claimant claimant = { .key = request_holder(request) };
+    const struct cluster_record *cluster = shard_map_cluster(options->map);
+    struct servers_claimant claimant = { .key = request_holder(request),
+                                         .generation = cluster != NULL ? cluster->generation : 0 };
 
     claimant.timeout_ms = left_ms < ROUTER_RENEW_MS_MAX ? left_ms : ROUTER_RENEW_MS_MAX;
     /* The handler says what is wrong with a text that is no incarnation. */
