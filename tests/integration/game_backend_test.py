@@ -77,8 +77,15 @@ class Game:
             assert process.running(), f"{process.name} ended: {process.log()[-2000:]}"
             assert "Traceback" not in process.log(), f"{process.name}: {process.log()[-2000:]}"
 
+    def has_begun(self, server):
+        """It hears SIGTERM from then on: its first call stands in its journal."""
+        journal = self.journals / f"{server.name}.jsonl"
+        return journal.exists() and journal.stat().st_size > 0
+
     def end(self):
         self.check_alive()
+        for server in self.servers:
+            wait_for(f"{server.name} to have begun", lambda server=server: self.has_begun(server))
         # Players of game servers that vanished all at once are held for up to two minutes (hold_ms_max).
         for process in [*self.servers, self.webhook]:
             assert process.stop(240) == 0, f"{process.name}: {process.log()[-2000:]}"
