@@ -263,7 +263,7 @@ static void a_connection_that_just_begins_is_told_to_go(void **state)
     client_send(&client, PREFACE, 9);
     fixture_settle(f);
     rpc_server_drain(f->server);
-    client_send_text(&client, PREFACE + 9);
+    client_send_text(&client, &PREFACE[9]);
     client_send(&client, SETTINGS, sizeof SETTINGS - 1);
     client_send(&client, call, sizeof call - 1);
     assert_true(client_await_close(f, &client));
