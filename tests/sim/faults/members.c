@@ -145,6 +145,8 @@ bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node 
 
     if (sim->restored) /* etcd does not say who holds what. */
         return false;
+    if (sim->wrong_shard == shard + 1) /* One gives no rows: it is as good as lost. */
+        return false;
     if (sim->node_count < 3 || !find_record(sim, shard, &record) || record.phase != SHARD_STABLE ||
         record.member_count < sim->replicas || !is_in_force(sim, shard, &record) ||
         is_wished_short(sim, shard))
@@ -168,7 +170,8 @@ static bool may_go(const struct sim *sim, const struct sim_node *node)
 
     if (sim->restored) /* etcd does not say who holds what. */
         return false;
-    if (rot_anywhere(sim) || !node->up || !is_kept(node) || kept_count(sim) <= sim->replicas)
+    if (rot_anywhere(sim) || sim->wrong_shard > 0 || !node->up || !is_kept(node) ||
+        kept_count(sim) <= sim->replicas)
         return false;
     for (uint32_t i = 0; i < sim->node_count; i++) {
         const struct sim_node *other = &sim->nodes[i];
