@@ -40,6 +40,11 @@ static void reply_encoded(struct request *request, struct slice response)
     rpc_reply_encoded(origin_of(request), response);
 }
 
+static void reply_given(struct request *request, struct buf *response)
+{
+    rpc_reply_given(origin_of(request), response);
+}
+
 static void fail(struct request *request, const Holdfast__V1__ErrorDetail *detail)
 {
     struct rpc_request *rpc = origin_of(request);
@@ -68,6 +73,7 @@ static bool is_welcome(const struct request *request)
 static const struct request_door door_ops = {
     .reply = reply,
     .reply_encoded = reply_encoded,
+    .reply_given = reply_given,
     .fail = fail,
     .stream_send = stream_send,
     .is_welcome = is_welcome,

@@ -36,7 +36,6 @@ void router_deinit(struct router *router)
 {
     CHECK(router->admission.in_flight == 0 && router->watch_count == 0 &&
           router->subscriber_count == 0 && router->settings_wait_count == 0);
-    buf_deinit(&router->scratch);
     rate_table_free(router->players);
     rate_table_free(router->registrations);
     mint_book_free(router->mint);

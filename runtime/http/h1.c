@@ -209,7 +209,7 @@ static void complete(struct http_conn *conn)
 
 static struct buf *target_of(struct http_exchange *exchange)
 {
-    return exchange->conn->first == exchange ? &exchange->conn->out : &exchange->out;
+    return exchange->conn->first == exchange ? http_conn_out(exchange->conn) : &exchange->out;
 }
 
 /* After bytes were added to target_of(), which held `before`. */
@@ -603,8 +603,8 @@ static void advance(struct http_conn *conn)
         }
         if (conn->first == NULL)
             return;
-        buf_append(&conn->out, conn->first->out.data, conn->first->out.size);
         http_waiting_shrank(conn, conn->first->out.size);
+        http_conn_give(conn, &conn->first->out);
         buf_clear(&conn->first->out);
     }
 }
@@ -640,7 +640,9 @@ static void answer_begin(struct http_exchange *exchange, const struct http_answe
     buf_put_text(out, "\r\n\r\n");
     if (whole)
         http_head_drop(exchange);
-    if (whole && body && !exchange->only_head)
+    if (whole && body && !exchange->only_head && answer->given != NULL && out != &exchange->out)
+        http_conn_give(conn, answer->given);
+    else if (whole && body && !exchange->only_head)
         buf_append(out, answer->body.data, answer->body.size);
     count_added(exchange, out, before);
     if (whole)

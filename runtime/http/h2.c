@@ -614,6 +614,18 @@ static void keep_trailers(struct http_exchange *exchange, const struct http_fiel
     }
 }
 
+static void keep_body(struct http_exchange *exchange, const struct http_answer *answer)
+{
+    http_waiting_grew(exchange->conn, answer->body.size);
+    if (answer->given != NULL && answer->body.size >= HTTP_GIVEN_BYTES_MIN) {
+        buf_deinit(&exchange->out);
+        exchange->out = *answer->given;
+        *answer->given = (struct buf){ 0 };
+    } else {
+        buf_append(&exchange->out, answer->body.data, answer->body.size);
+    }
+}
+
 static void answer_begin(struct http_exchange *exchange, const struct http_answer *answer,
                          bool whole)
 {
@@ -631,10 +643,8 @@ static void answer_begin(struct http_exchange *exchange, const struct http_answe
     fields[count++] = field_of(SLICE_LITERAL("date"), slice_from_text(http_date(exchange->server)));
     if (whole) {
         keep_trailers(exchange, answer->trailers, answer->trailer_count);
-        if (!exchange->only_head) {
-            buf_append(&exchange->out, answer->body.data, answer->body.size);
-            http_waiting_grew(conn, answer->body.size);
-        }
+        if (!exchange->only_head)
+            keep_body(exchange, answer);
         exchange->since_ms = http_now_ms(exchange->server);
     }
     bool data = !whole || exchange->out.size > 0 || exchange->trailers.size > 0;

@@ -7,7 +7,7 @@
 
 #include "runtime/http/http_exchange.h"
 
-/* The whole answer. Everything in it is copied. */
+/* The whole answer. Everything in it is copied, but for a large body that is given. */
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer);
 void http_answer_begin(struct http_exchange *exchange, const struct http_answer *answer);
 /* False: more than stream_bytes_max wait now; on_writable will be called. */

@@ -83,6 +83,8 @@ struct http_answer {
     const struct http_field *headers;
     size_t header_count;
     struct slice body;                 /* http_answer only.                     */
+    struct buf *given;                 /* NULL, or the buffer that `body` is all of: a large one
+                                          is taken over, and left empty, instead of copied. */
     const struct http_field *trailers; /* http_answer only; HTTP/2 only.        */
     size_t trailer_count;
 };

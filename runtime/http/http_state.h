@@ -34,8 +34,10 @@
 #include "runtime/tls/tls_config.h"
 #include "runtime/tls/tls_session.h"
 
-#define HTTP_READ_BYTES    65536u
-#define HTTP_TURN_REQUESTS 32u /* Of one connection, before others have their turn. */
+#define HTTP_READ_BYTES 65536u
+/* Bodies that are given and shorter are copied: that is cheaper than a write more. */
+#define HTTP_GIVEN_BYTES_MIN 65536u
+#define HTTP_TURN_REQUESTS   32u /* Of one connection, before others have their turn. */
 #define HTTP_ROUND_REQUESTS                                                                        \
     64u /* In one round of the loop; then each connection has one, until the next. */
 #define HTTP_PIPELINE_FIRST 4u /* Of HTTP/1.1 under way at once, before any was answered. */
@@ -87,6 +89,7 @@ struct http_conn {
 
     struct buf in;       /* Received and not yet parsed: part of a head, or held back. */
     struct buf out;      /* Plain bytes to send.                                       */
+    struct buf tail;     /* And what comes behind them: http_conn_out.                 */
     struct buf clear;    /* TLS: what of `out` is being encrypted, a turn at a time.   */
     size_t clear_left;   /* Of that: not encrypted yet.                                */
     struct buf sending;  /* With libuv.                                                */

@@ -18,6 +18,9 @@
 
 #define ANSWER_BYTES 6291456u /* More than two sockets hold, less than output_bytes_max. */
 
+#define RECEIVES_LITTLE 4096 /* Bytes, of a socket's buffer. */
+#define RECEIVES_MUCH   200000
+
 static const uint8_t zeros[ANSWER_BYTES];
 static char directory[TEST_DIRECTORY_BYTES];
 
@@ -101,13 +104,12 @@ static bool has_shaken(void *user)
 }
 
 /* The server has taken its TLS when this returns. */
-static void connect_secure(struct fixture *f, struct secure *one)
+static void connect_secure(struct fixture *f, struct secure *one, int receives)
 {
     struct tls_config *config = config_of(TLS_CLIENT);
-    const int small = 4096;
 
     *one = (struct secure){ .client = client_connect(f), .fixture = f };
-    CHECK(setsockopt(one->client.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small) == 0);
+    CHECK(setsockopt(one->client.fd, SOL_SOCKET, SO_RCVBUF, &receives, sizeof receives) == 0);
     CHECK(tls_session_new(config, &one->session) == ERR_OK);
     tls_config_free(config);
     flush(one);
@@ -128,7 +130,7 @@ static void assert_serves(struct fixture *f)
     struct buf out = { 0 };
     struct secure other;
 
-    connect_secure(f, &other);
+    connect_secure(f, &other, RECEIVES_LITTLE);
     put_post(&out, PATH_BALANCES, "{}");
     CHECK(tls_session_write(other.session, buf_slice(&out)) == ERR_OK);
     flush(&other);
@@ -144,7 +146,7 @@ static void leave_unread(struct fixture *f, struct secure *one)
     static const char ask[] = "POST " PATH_BALANCES " HTTP/1.1\r\nHost: x\r\n"
                               "Content-Type: application/proto\r\nContent-Length: 0\r\n\r\n";
 
-    connect_secure(f, one);
+    connect_secure(f, one, RECEIVES_LITTLE);
     CHECK(tls_session_write(one->session, slice_from_text(ask)) == ERR_OK);
     flush(one);
     assert_true(fixture_await(f, &f->requests, 1));
@@ -169,11 +171,69 @@ static void a_bad_record_while_an_answer_is_written_ends_that_connection_alone(v
     client_close(&one.client);
 }
 
+struct reading {
+    struct secure *one;
+    struct buf text;
+    size_t whole;
+};
+
+static bool has_read(void *user)
+{
+    struct reading *reading = user;
+    uint8_t bytes[16384];
+    size_t size, came;
+
+    do {
+        came = client_take(&reading->one->client, bytes, sizeof bytes);
+        CHECK(tls_session_feed(reading->one->session, (struct slice){ bytes, came }) == ERR_OK);
+        while (tls_session_read(reading->one->session, buf_reserve(&reading->text, sizeof bytes),
+                                sizeof bytes, &size) == ERR_OK)
+            reading->text.size += size;
+    } while (came > 0);
+    flush(reading->one);
+    return reading->text.size >= reading->whole;
+}
+
+/* A body that is given goes out behind its head, a turn of encryption at a time. */
+static void a_large_answer_comes_whole_behind_its_head(void **state)
+{
+    static const char ask[] = "POST " PATH_BALANCES " HTTP/1.1\r\nHost: x\r\n"
+                              "Content-Type: application/proto\r\nContent-Length: 0\r\n\r\n";
+    struct fixture *f = *state;
+    struct buf body = { 0 };
+    struct secure one;
+
+    start(f);
+    connect_secure(f, &one, RECEIVES_MUCH);
+    CHECK(tls_session_write(one.session, slice_from_text(ask)) == ERR_OK);
+    flush(&one);
+    assert_true(fixture_await(f, &f->requests, 1));
+    for (size_t i = 0; i < 1000000; i++)
+        buf_put_u8(&body, (uint8_t)(i + i / 251));
+    struct buf expected = { 0 };
+    buf_append(&expected, body.data, body.size);
+    rpc_reply_given(f->kept[--f->kept_count], &body);
+    struct reading reading = { .one = &one, .whole = expected.size };
+    assert_true(loop_run_until(f->loop, has_read, &reading, FIXTURE_WAIT_MS));
+    assert_serves(f);
+    fixture_answer(f->kept[--f->kept_count]);
+    (void)has_read(&reading);
+    size_t head = reading.text.size - expected.size;
+    assert_memory_equal(reading.text.data, "HTTP/1.1 200 OK\r\n", 17);
+    assert_memory_equal(&reading.text.data[head - 4], "\r\n\r\n", 4);
+    assert_memory_equal(&reading.text.data[head], expected.data, expected.size);
+    buf_deinit(&expected);
+    buf_deinit(&reading.text);
+    tls_session_free(one.session);
+    client_close(&one.client);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_large_answer_comes_whole_behind_its_head),
         TEST(a_bad_record_while_an_answer_is_written_ends_that_connection_alone),
     };
     return cmocka_run_group_tests(tests, make_certs, remove_certs);

@@ -69,7 +69,7 @@ size_t http_waiting_of(const struct http_conn *conn)
 {
     size_t encrypted = conn->tls != NULL ? tls_session_output(conn->tls)->size : 0;
 
-    return conn->out.size + encrypted + conn->sending_left;
+    return conn->out.size + conn->tail.size + encrypted + conn->sending_left;
 }
 
 void http_waiting_count(struct http_conn *conn)

@@ -219,6 +219,7 @@ static void send_unary(struct rpc_call *call, const ProtobufCMessage *message, b
     answer.headers = fields.list;
     answer.header_count = fields.count;
     answer.body = buf_slice(scratch);
+    answer.given = scratch;
     end(call, &answer);
 }
 
@@ -271,8 +272,7 @@ void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message)
         return;
     }
     proto_encode(message, &encoded);
-    rpc_work_start(call, buf_slice(&encoded), true, answer_worked);
-    buf_deinit(&encoded);
+    rpc_work_start(call, &encoded, true, answer_worked);
 }
 
 static void answer_bytes(struct rpc_call *call, struct slice bytes, bool may_pack)
@@ -290,7 +290,8 @@ void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
     answer_bytes(call, bytes, rpc_call_may_pack(call));
 }
 
-void rpc_answer_encoded(struct rpc_call *call, struct slice response)
+/* `given`: NULL, or the buffer that `response` is all of. */
+static void answer_encoded(struct rpc_call *call, struct slice response, struct buf *given)
 {
     struct codec_scope scope = { .arena = &call->arena,
                                  .size_bytes_max = RPC_REPLY_MEMORY_MAX,
@@ -298,14 +299,29 @@ void rpc_answer_encoded(struct rpc_call *call, struct slice response)
     ProtobufCMessage *message;
     bool is_proto = call->request.form == RPC_FORM_PROTO, may_pack = rpc_call_may_pack(call);
 
-    if (response.size > RPC_WORK_BYTES_MIN && (may_pack || !is_proto))
-        rpc_work_start(call, response, may_pack, answer_worked);
-    else if (is_proto)
+    if (response.size > RPC_WORK_BYTES_MIN && (may_pack || !is_proto)) {
+        struct buf copy = { 0 };
+        if (given == NULL)
+            buf_append(&copy, response.data, response.size);
+        rpc_work_start(call, given != NULL ? given : &copy, may_pack, answer_worked);
+    } else if (is_proto) {
         answer_bytes(call, response, may_pack);
-    else if (proto_decode(call->request.method->response, response, &scope, &message) == ERR_OK)
+    } else if (proto_decode(call->request.method->response, response, &scope, &message) == ERR_OK) {
         rpc_answer_message(call, message);
-    else
+    } else {
         answer_undecoded(call);
+    }
+}
+
+void rpc_answer_encoded(struct rpc_call *call, struct slice response)
+{
+    answer_encoded(call, response, NULL);
+}
+
+void rpc_answer_given(struct rpc_call *call, struct buf *response)
+{
+    answer_encoded(call, buf_slice(response), response);
+    buf_deinit(response);
 }
 
 /* ---- errors ---- */

@@ -499,6 +499,11 @@ void rpc_reply_encoded(struct rpc_request *request, struct slice response)
     rpc_answer_encoded(call_of(request), response);
 }
 
+void rpc_reply_given(struct rpc_request *request, struct buf *response)
+{
+    rpc_answer_given(call_of(request), response);
+}
+
 void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail)
 {
     if (request->lacks_room)

@@ -50,6 +50,7 @@ static void run(void *user)
         rpc_payload_put(&work->payload, work->tools, work->worked.message, &work->body);
     }
     work->worked.packed = rpc_payload_finish(&work->payload, work->tools, &work->body);
+    buf_deinit(&work->response); /* To give back megabytes takes a while, too. */
 }
 
 static void begin(struct rpc_server *server);
@@ -161,7 +162,7 @@ static uint64_t waiting_bytes(const struct rpc_workshop *shop, uint64_t account)
     return bytes;
 }
 
-void rpc_work_start(struct rpc_call *call, struct slice response, bool may_pack,
+void rpc_work_start(struct rpc_call *call, struct buf *response, bool may_pack,
                     void (*done)(struct rpc_call *call, const struct rpc_worked *worked))
 {
     struct rpc_server *server = call->server;
@@ -174,9 +175,10 @@ void rpc_work_start(struct rpc_call *call, struct slice response, bool may_pack,
     work->done = done;
     work->payload = rpc_payload_of(call, may_pack);
     work->type = call->request.method->response;
-    buf_append(&work->response, response.data, response.size);
+    work->response = *response;
+    *response = (struct buf){ 0 };
     if (server->http.config.answers != NULL) {
-        work->counted = response.size;
+        work->counted = work->response.size;
         budget_take(server->http.config.answers, work->counted);
     }
     if (waiting_bytes(shop, call->request.account) > WAITING_BYTES_MAX) {

@@ -19,12 +19,12 @@ struct rpc_worked {
 };
 
 /*
- * `response`: protobuf of the method's response, copied; counted in the server's budget for answers
- * until `done`, which ends the call. The call's caller may go meanwhile: the request was answered
- * by its handler, who is not told. A call whose caller is gone is not worked on once its turn
- * comes; `done` is called all the same.
+ * `response`: protobuf of the method's response, taken over; counted in the server's budget for
+ * answers until `done`, which ends the call. The call's caller may go meanwhile: the request was
+ * answered by its handler, who is not told. A call whose caller is gone is not worked on once its
+ * turn comes; `done` is called all the same.
  */
-void rpc_work_start(struct rpc_call *call, struct slice response, bool may_pack,
+void rpc_work_start(struct rpc_call *call, struct buf *response, bool may_pack,
                     void (*done)(struct rpc_call *call, const struct rpc_worked *worked));
 /* The call's caller is gone: what waits is given up at once. */
 void rpc_work_cancel(struct rpc_call *call);

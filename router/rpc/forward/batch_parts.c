@@ -6,12 +6,10 @@
 
 static void answer(struct batch *batch)
 {
-    struct request *request = batch->request;
-    struct buf *out = &request->router->scratch;
+    struct buf out = { 0 };
 
-    buf_clear(out);
-    scatter_join(batch->outcomes, batch->count, out);
-    request_reply_encoded(request, buf_slice(out));
+    scatter_join(batch->outcomes, batch->count, &out);
+    request_reply_given(batch->request, &out);
 }
 
 void batch_fail(struct batch_part *part, const Holdfast__V1__ErrorDetail *detail)

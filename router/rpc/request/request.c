@@ -176,6 +176,19 @@ void request_reply_encoded(struct request *request, struct slice response)
     request->door->reply_encoded(request, response);
 }
 
+void request_reply_given(struct request *request, struct buf *response)
+{
+    const struct request_door *door = request->door;
+
+    if (door->reply_given != NULL) {
+        finish(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
+        door->reply_given(request, response);
+    } else {
+        request_reply_encoded(request, buf_slice(response));
+    }
+    buf_deinit(response);
+}
+
 bool request_is_failure(Holdfast__V1__ErrorCode code)
 {
     return code == HOLDFAST__V1__ERROR_CODE__ERROR_CODE_OUTCOME_UNKNOWN ||

@@ -99,7 +99,6 @@ struct router {
     uint64_t batch_read_ms;         /* and when it came: batch_parts.c. */
     uint64_t foreign_incarnations;  /* Requests refused: another key registered what they name. */
     uint64_t random;                /* For traces. */
-    struct buf scratch;             /* For one encoding at a time, within one callback. */
     struct incident_watch *watches; /* Streams of incidents: admin_watch_incidents.c. */
     uint32_t watch_count;
     struct event_feed *event_feed;
