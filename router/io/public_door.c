@@ -40,9 +40,9 @@ static void reply_encoded(struct request *request, struct slice response)
     rpc_reply_encoded(origin_of(request), response);
 }
 
-static void reply_given(struct request *request, struct buf *response)
+static void reply_from(struct request *request, const struct buf_source *source)
 {
-    rpc_reply_given(origin_of(request), response);
+    rpc_reply_from(origin_of(request), source);
 }
 
 static void fail(struct request *request, const Holdfast__V1__ErrorDetail *detail)
@@ -73,7 +73,7 @@ static bool is_welcome(const struct request *request)
 static const struct request_door door_ops = {
     .reply = reply,
     .reply_encoded = reply_encoded,
-    .reply_given = reply_given,
+    .reply_from = reply_from,
     .fail = fail,
     .stream_send = stream_send,
     .is_welcome = is_welcome,

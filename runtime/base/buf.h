@@ -45,6 +45,13 @@ bool slice_begins_with(struct slice bytes, struct slice prefix);
 /* Orders like memcmp, a shorter prefix first. */
 int slice_compare(struct slice a, struct slice b);
 
+/* Bytes that are not in one piece yet: `put` appends them, `size` of them. */
+struct buf_source {
+    void (*put)(const void *user, struct buf *out);
+    const void *user;
+    size_t size;
+};
+
 /* A zeroed struct buf is a valid empty one. deinit leaves it so again. */
 void buf_deinit(struct buf *buf);
 void buf_clear(struct buf *buf);

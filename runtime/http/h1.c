@@ -7,6 +7,7 @@
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_out.h"
 #include "runtime/http/http_turn.h"
 #include "runtime/http/http_waiting.h"
 
@@ -209,7 +210,7 @@ static void complete(struct http_conn *conn)
 
 static struct buf *target_of(struct http_exchange *exchange)
 {
-    return exchange->conn->first == exchange ? http_conn_out(exchange->conn) : &exchange->out;
+    return exchange->conn->first == exchange ? http_out_end(exchange->conn) : &exchange->out;
 }
 
 /* After bytes were added to target_of(), which held `before`. */
@@ -603,8 +604,10 @@ static void advance(struct http_conn *conn)
         }
         if (conn->first == NULL)
             return;
-        http_waiting_shrank(conn, conn->first->out.size);
-        http_conn_give(conn, &conn->first->out);
+        http_waiting_shrank(conn, conn->first->out.size + conn->first->given.size);
+        http_out_give(conn, &conn->first->out);
+        http_out_give(conn, &conn->first->given);
+        buf_clear(&conn->first->given);
         buf_clear(&conn->first->out);
     }
 }
@@ -616,6 +619,23 @@ static void widen(struct http_conn *conn, unsigned status)
 
     if (status != 429 && status < 500)
         conn->pipeline = conn->pipeline < most / 2 ? 2 * conn->pipeline : most;
+}
+
+static void put_body(struct http_exchange *exchange, const struct http_answer *answer)
+{
+    struct buf *out = target_of(exchange);
+    size_t before = out->size;
+
+    if (answer->given == NULL || answer->body.size < HTTP_GIVEN_BYTES_MIN) {
+        buf_append(out, answer->body.data, answer->body.size);
+        count_added(exchange, out, before);
+    } else if (exchange->conn->first == exchange) {
+        http_out_give(exchange->conn, answer->given);
+    } else {
+        exchange->given = *answer->given;
+        *answer->given = (struct buf){ 0 };
+        http_waiting_grew(exchange->conn, exchange->given.size);
+    }
 }
 
 static void answer_begin(struct http_exchange *exchange, const struct http_answer *answer,
@@ -640,11 +660,9 @@ static void answer_begin(struct http_exchange *exchange, const struct http_answe
     buf_put_text(out, "\r\n\r\n");
     if (whole)
         http_head_drop(exchange);
-    if (whole && body && !exchange->only_head && answer->given != NULL && out != &exchange->out)
-        http_conn_give(conn, answer->given);
-    else if (whole && body && !exchange->only_head)
-        buf_append(out, answer->body.data, answer->body.size);
     count_added(exchange, out, before);
+    if (whole && body && !exchange->only_head)
+        put_body(exchange, answer);
     if (whole)
         advance(conn);
     http_conn_mark_dirty(conn);

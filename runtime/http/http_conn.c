@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_out.h"
 #include "runtime/http/http_turn.h"
 #include "runtime/http/http_waiting.h"
 
@@ -47,8 +48,7 @@ static void on_closed(uv_handle_t *handle)
     struct http_server *server = conn->server;
 
     buf_deinit(&conn->in);
-    buf_deinit(&conn->out);
-    buf_deinit(&conn->tail);
+    http_out_deinit(conn);
     buf_deinit(&conn->clear);
     buf_deinit(&conn->sending);
     http_budget_close(conn);
@@ -188,35 +188,14 @@ static void on_written(uv_write_t *write, int status)
     http_conn_mark_dirty(conn);
 }
 
-struct buf *http_conn_out(struct http_conn *conn)
-{
-    return conn->tail.size > 0 ? &conn->tail : &conn->out;
-}
-
-void http_conn_give(struct http_conn *conn, struct buf *bytes)
-{
-    struct buf *out = http_conn_out(conn);
-
-    if (bytes->size < HTTP_GIVEN_BYTES_MIN || conn->tail.size > 0) {
-        buf_append(out, bytes->data, bytes->size);
-        return;
-    }
-    buf_deinit(&conn->tail);
-    conn->tail = *bytes;
-    *bytes = (struct buf){ 0 };
-}
-
 /* What goes on the wire: the plain bytes, or their ciphertext. */
 static struct buf *wire_of(struct http_conn *conn)
 {
-    if (conn->out.size == 0 && conn->tail.size > 0) {
-        buf_deinit(&conn->out);
-        conn->out = conn->tail;
-        conn->tail = (struct buf){ 0 };
-    }
+    struct buf *out = http_out_first(conn);
+
     if (conn->tls == NULL)
-        return &conn->out;
-    if (conn->out.size + conn->clear_left > 0 && tls_session_is_established(conn->tls)) {
+        return out;
+    if (out->size + conn->clear_left > 0 && tls_session_is_established(conn->tls)) {
         if (tls_session_write(conn->tls, http_turn_take(conn)) != ERR_OK)
             http_conn_close(conn);
         http_turn_end(conn);
@@ -252,7 +231,7 @@ static void send_waiting(struct http_conn *conn)
     uv_buf_t bytes = uv_buf_init((char *)wire->data, (unsigned)piece);
     /* While more is to be encrypted (what was answered meanwhile, too), libuv writes: it tells so
      * in the next round. */
-    bool more = conn->tls != NULL && conn->clear_left + conn->out.size + conn->tail.size > 0;
+    bool more = conn->tls != NULL && conn->clear_left + http_out_bytes(conn) > 0;
     int sent = more ? 0 : uv_try_write((uv_stream_t *)&conn->tcp, &bytes, 1);
     if (sent < 0 && sent != UV_EAGAIN) {
         http_conn_close(conn);
@@ -268,8 +247,8 @@ static void send_waiting(struct http_conn *conn)
     buf_clear(wire);
     if (wire->capacity > KEPT_BYTES_MAX)
         buf_deinit(wire);
-    if (conn->tail.size > 0)
-        send_waiting(conn); /* Once: it is `out` then. */
+    if (http_out_first(conn)->size > 0)
+        http_conn_mark_dirty(conn);
 }
 
 static void wake_streams(struct http_conn *conn)
@@ -386,7 +365,7 @@ static bool turn_away_plain(struct http_conn *conn, struct slice bytes)
     conn->server->stats.bad_messages++;
     conn->greeting = false;
     conn->turned_away = true;
-    buf_append(&conn->out, answer, sizeof answer - 1);
+    buf_append(http_out_end(conn), answer, sizeof answer - 1);
     http_conn_close_soon(conn);
     return true;
 }

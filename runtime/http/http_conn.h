@@ -18,10 +18,6 @@ void http_conn_accept(struct http_server *server);
 void http_conn_adopt(struct http_server *server, int fd);
 /* Something waits in `out` or in the HTTP/2 session: write at the end of the round. */
 void http_conn_mark_dirty(struct http_conn *conn);
-/* Where the next plain bytes to send are appended. */
-struct buf *http_conn_out(struct http_conn *conn);
-/* Appends `bytes`; large ones are taken over, which leaves the buffer empty. */
-void http_conn_give(struct http_conn *conn, struct buf *bytes);
 void http_conn_flush(struct http_conn *conn);
 /* Cancels what is under way and closes; the memory goes once libuv has let go. */
 void http_conn_close(struct http_conn *conn);

@@ -74,6 +74,7 @@ struct http_exchange {
     struct buf head; /* What the slices point into. */
     struct buf body;
     struct buf out;      /* Answer bytes not yet with the connection. */
+    struct buf given;    /* HTTP/1.1: a large body behind those.      */
     struct buf trailers; /* HTTP/2: name NUL value NUL ...            */
     struct http_field headers[HTTP_HEADERS_MAX + HTTP_HEADERS_SAVED];
 };

@@ -44,6 +44,7 @@ static void deinit(struct http_exchange *exchange)
     buf_deinit(&exchange->head);
     buf_deinit(&exchange->body);
     buf_deinit(&exchange->out);
+    buf_deinit(&exchange->given);
     buf_deinit(&exchange->trailers);
     free(exchange);
 }
@@ -57,6 +58,7 @@ void http_exchange_free(struct http_exchange *exchange)
     buffer_recycle(&exchange->head);
     buffer_recycle(&exchange->body);
     buffer_recycle(&exchange->out);
+    buffer_recycle(&exchange->given);
     buffer_recycle(&exchange->trailers);
     if (server->free_count >= FREE_EXCHANGES_MAX) {
         deinit(exchange);
@@ -108,7 +110,7 @@ void http_exchange_remove(struct http_exchange *exchange)
     exchange->next = NULL;
     exchange->previous = NULL;
     conn->exchange_count--;
-    http_waiting_shrank(conn, exchange->out.size - exchange->out_at);
+    http_waiting_shrank(conn, exchange->out.size - exchange->out_at + exchange->given.size);
 }
 
 /* ---- the handlers ---- */

@@ -87,9 +87,10 @@ struct http_conn {
     enum http_conn_state state;
     const struct http_protocol *protocol; /* NULL: not known yet. */
 
-    struct buf in;       /* Received and not yet parsed: part of a head, or held back. */
-    struct buf out;      /* Plain bytes to send.                                       */
-    struct buf tail;     /* And what comes behind them: http_conn_out.                 */
+    struct buf in;                  /* Received and not yet parsed: part of a head, or held back. */
+    struct buf out;                 /* Plain bytes to send.                                       */
+    struct http_piece *first_piece; /* And what comes behind them: http_out. */
+    struct http_piece *last_piece;
     struct buf clear;    /* TLS: what of `out` is being encrypted, a turn at a time.   */
     size_t clear_left;   /* Of that: not encrypted yet.                                */
     struct buf sending;  /* With libuv.                                                */

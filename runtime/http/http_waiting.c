@@ -1,6 +1,7 @@
 #include "runtime/http/http_waiting.h"
 
 #include "runtime/base/check.h"
+#include "runtime/http/http_out.h"
 #include "runtime/tls/tls_session.h"
 
 #define SLOW_READER_MS 1000u
@@ -69,7 +70,7 @@ size_t http_waiting_of(const struct http_conn *conn)
 {
     size_t encrypted = conn->tls != NULL ? tls_session_output(conn->tls)->size : 0;
 
-    return conn->out.size + conn->tail.size + encrypted + conn->sending_left;
+    return http_out_bytes(conn) + encrypted + conn->sending_left;
 }
 
 void http_waiting_count(struct http_conn *conn)

@@ -290,8 +290,7 @@ void rpc_answer_bytes(struct rpc_call *call, struct slice bytes)
     answer_bytes(call, bytes, rpc_call_may_pack(call));
 }
 
-/* `given`: NULL, or the buffer that `response` is all of. */
-static void answer_encoded(struct rpc_call *call, struct slice response, struct buf *given)
+void rpc_answer_encoded(struct rpc_call *call, struct slice response)
 {
     struct codec_scope scope = { .arena = &call->arena,
                                  .size_bytes_max = RPC_REPLY_MEMORY_MAX,
@@ -301,9 +300,8 @@ static void answer_encoded(struct rpc_call *call, struct slice response, struct 
 
     if (response.size > RPC_WORK_BYTES_MIN && (may_pack || !is_proto)) {
         struct buf copy = { 0 };
-        if (given == NULL)
-            buf_append(&copy, response.data, response.size);
-        rpc_work_start(call, given != NULL ? given : &copy, may_pack, answer_worked);
+        buf_append(&copy, response.data, response.size);
+        rpc_work_start(call, &copy, may_pack, answer_worked);
     } else if (is_proto) {
         answer_bytes(call, response, may_pack);
     } else if (proto_decode(call->request.method->response, response, &scope, &message) == ERR_OK) {
@@ -313,15 +311,17 @@ static void answer_encoded(struct rpc_call *call, struct slice response, struct 
     }
 }
 
-void rpc_answer_encoded(struct rpc_call *call, struct slice response)
+void rpc_answer_from(struct rpc_call *call, const struct buf_source *source)
 {
-    answer_encoded(call, response, NULL);
-}
+    struct buf response = { 0 };
 
-void rpc_answer_given(struct rpc_call *call, struct buf *response)
-{
-    answer_encoded(call, buf_slice(response), response);
-    buf_deinit(response);
+    if (source->size > RPC_WORK_BYTES_MIN) {
+        rpc_work_start_from(call, source, rpc_call_may_pack(call), answer_worked);
+        return;
+    }
+    source->put(source->user, &response);
+    rpc_answer_encoded(call, buf_slice(&response));
+    buf_deinit(&response);
 }
 
 /* ---- errors ---- */

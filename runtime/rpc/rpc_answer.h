@@ -14,8 +14,8 @@ void rpc_answer_message(struct rpc_call *call, const ProtobufCMessage *message);
 /* `response`: protobuf of the method's response, in which form the request may ask for it. What
  * cannot be decoded is told as an error, of a call that may have written as OUTCOME_UNKNOWN. */
 void rpc_answer_encoded(struct rpc_call *call, struct slice response);
-/* The same of a buffer that is taken over, and left empty. */
-void rpc_answer_given(struct rpc_call *call, struct buf *response);
+/* The same of what `source` puts. */
+void rpc_answer_from(struct rpc_call *call, const struct buf_source *source);
 /* `bytes` are protobuf, or JSON, as the request asks. */
 void rpc_answer_bytes(struct rpc_call *call, struct slice bytes);
 /* `http_status` 0: the code's own. */

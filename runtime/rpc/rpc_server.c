@@ -499,9 +499,9 @@ void rpc_reply_encoded(struct rpc_request *request, struct slice response)
     rpc_answer_encoded(call_of(request), response);
 }
 
-void rpc_reply_given(struct rpc_request *request, struct buf *response)
+void rpc_reply_from(struct rpc_request *request, const struct buf_source *source)
 {
-    rpc_answer_given(call_of(request), response);
+    rpc_answer_from(call_of(request), source);
 }
 
 void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail)

@@ -80,8 +80,9 @@ void rpc_reply(struct rpc_request *request, const ProtobufCMessage *response);
  * decoded and encoded for those of either JSON. INTERNAL if it does not decode. Ends the request.
  */
 void rpc_reply_encoded(struct rpc_request *request, struct slice response);
-/* The same of a buffer that is taken over, and left empty. */
-void rpc_reply_given(struct rpc_request *request, struct buf *response);
+/* The same of what `source` puts. A large answer it puts later, in another thread: it reads nothing
+ * but its user, which lives as long as the request's arena, and which no one changes any more. */
+void rpc_reply_from(struct rpc_request *request, const struct buf_source *source);
 /* Fails with `detail`; the map to HTTP, Connect and gRPC codes is rpc_status.h. Ends the
  * request. */
 void rpc_fail(struct rpc_request *request, const Holdfast__V1__ErrorDetail *detail);

@@ -17,7 +17,9 @@ struct rpc_work {
     struct rpc_tools *tools; /* While it is worked on. */
     struct rpc_payload payload;
     const ProtobufCMessageDescriptor *type;
+    struct buf_source source; /* `put` NULL: `response` is there. */
     struct buf response;
+    size_t size;      /* Of the response, before it is packed. */
     uint64_t counted; /* Of the budget. */
     struct arena arena;
     struct rpc_worked worked;
@@ -41,9 +43,13 @@ static void run(void *user)
     struct rpc_work *work = user;
 
     rpc_payload_start(&work->payload, &work->body);
-    if (work->payload.form == RPC_FORM_PROTO) {
+    if (work->payload.form == RPC_FORM_PROTO && work->source.put != NULL) {
+        work->source.put(work->source.user, &work->body);
+    } else if (work->payload.form == RPC_FORM_PROTO) {
         buf_append(&work->body, work->response.data, work->response.size);
     } else {
+        if (work->source.put != NULL)
+            work->source.put(work->source.user, &work->response);
         decode(work);
         if (work->worked.e != ERR_OK)
             return;
@@ -158,15 +164,14 @@ static uint64_t waiting_bytes(const struct rpc_workshop *shop, uint64_t account)
     uint64_t bytes = 0;
 
     for (const struct rpc_work *work = shop->first; work != NULL; work = work->next)
-        bytes += work->call->request.account == account ? work->response.size : 0;
+        bytes += work->call->request.account == account ? work->size : 0;
     return bytes;
 }
 
-void rpc_work_start(struct rpc_call *call, struct buf *response, bool may_pack,
-                    void (*done)(struct rpc_call *call, const struct rpc_worked *worked))
+static struct rpc_work *work_new(struct rpc_call *call, bool may_pack,
+                                 void (*done)(struct rpc_call *call,
+                                              const struct rpc_worked *worked))
 {
-    struct rpc_server *server = call->server;
-    struct rpc_workshop *shop = &server->workshop;
     struct rpc_work *work = mem_zalloc(sizeof *work);
 
     CHECK(call->admitted && !call->request.streams && !call->working);
@@ -175,13 +180,19 @@ void rpc_work_start(struct rpc_call *call, struct buf *response, bool may_pack,
     work->done = done;
     work->payload = rpc_payload_of(call, may_pack);
     work->type = call->request.method->response;
-    work->response = *response;
-    *response = (struct buf){ 0 };
+    return work;
+}
+
+static void queue(struct rpc_work *work)
+{
+    struct rpc_server *server = work->call->server;
+    struct rpc_workshop *shop = &server->workshop;
+
     if (server->http.config.answers != NULL) {
-        work->counted = work->response.size;
+        work->counted = work->size;
         budget_take(server->http.config.answers, work->counted);
     }
-    if (waiting_bytes(shop, call->request.account) > WAITING_BYTES_MAX) {
+    if (waiting_bytes(shop, work->call->request.account) > WAITING_BYTES_MAX) {
         work->tools = &server->tools;
         run(work);
         finish(work);
@@ -193,6 +204,27 @@ void rpc_work_start(struct rpc_call *call, struct buf *response, bool may_pack,
         shop->first = work;
     shop->last = work;
     begin(server);
+}
+
+void rpc_work_start(struct rpc_call *call, struct buf *response, bool may_pack,
+                    void (*done)(struct rpc_call *call, const struct rpc_worked *worked))
+{
+    struct rpc_work *work = work_new(call, may_pack, done);
+
+    work->response = *response;
+    *response = (struct buf){ 0 };
+    work->size = work->response.size;
+    queue(work);
+}
+
+void rpc_work_start_from(struct rpc_call *call, const struct buf_source *source, bool may_pack,
+                         void (*done)(struct rpc_call *call, const struct rpc_worked *worked))
+{
+    struct rpc_work *work = work_new(call, may_pack, done);
+
+    work->source = *source;
+    work->size = source->size;
+    queue(work);
 }
 
 void rpc_work_cancel(struct rpc_call *call)

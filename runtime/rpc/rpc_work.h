@@ -26,6 +26,9 @@ struct rpc_worked {
  */
 void rpc_work_start(struct rpc_call *call, struct buf *response, bool may_pack,
                     void (*done)(struct rpc_call *call, const struct rpc_worked *worked));
+/* The same of what the thread has `source` put. */
+void rpc_work_start_from(struct rpc_call *call, const struct buf_source *source, bool may_pack,
+                         void (*done)(struct rpc_call *call, const struct rpc_worked *worked));
 /* The call's caller is gone: what waits is given up at once. */
 void rpc_work_cancel(struct rpc_call *call);
 /* `idle(user)` once no call is worked on, at once or later. */

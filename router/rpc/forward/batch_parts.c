@@ -4,12 +4,20 @@
 #include "router/rpc/forward/batch_parts.h"
 #include "runtime/base/check.h"
 
+/* In a thread if it is much: all of it is in the request's arena. */
+static void join(const void *user, struct buf *out)
+{
+    const struct batch *batch = user;
+
+    scatter_join(batch->outcomes, batch->count, out);
+}
+
 static void answer(struct batch *batch)
 {
-    struct buf out = { 0 };
+    const struct buf_source source = { join, batch,
+                                       scatter_joined_size(batch->outcomes, batch->count) };
 
-    scatter_join(batch->outcomes, batch->count, &out);
-    request_reply_given(batch->request, &out);
+    request_reply_from(batch->request, &source);
 }
 
 void batch_fail(struct batch_part *part, const Holdfast__V1__ErrorDetail *detail)

@@ -176,17 +176,19 @@ void request_reply_encoded(struct request *request, struct slice response)
     request->door->reply_encoded(request, response);
 }
 
-void request_reply_given(struct request *request, struct buf *response)
+void request_reply_from(struct request *request, const struct buf_source *source)
 {
     const struct request_door *door = request->door;
+    struct buf response = { 0 };
 
-    if (door->reply_given != NULL) {
+    if (door->reply_from != NULL) {
         finish(request, HOLDFAST__V1__ERROR_CODE__ERROR_CODE_UNSPECIFIED);
-        door->reply_given(request, response);
-    } else {
-        request_reply_encoded(request, buf_slice(response));
+        door->reply_from(request, source);
+        return;
     }
-    buf_deinit(response);
+    source->put(source->user, &response);
+    request_reply_encoded(request, buf_slice(&response));
+    buf_deinit(&response);
 }
 
 bool request_is_failure(Holdfast__V1__ErrorCode code)

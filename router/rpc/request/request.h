@@ -28,8 +28,8 @@ struct router;
 struct request_door {
     void (*reply)(struct request *request, const ProtobufCMessage *response);
     void (*reply_encoded)(struct request *request, struct slice response);
-    /* NULL: as reply_encoded. Else it takes the buffer over. */
-    void (*reply_given)(struct request *request, struct buf *response);
+    /* NULL: reply_encoded is told what the source puts. */
+    void (*reply_from)(struct request *request, const struct buf_source *source);
     void (*fail)(struct request *request, const Holdfast__V1__ErrorDetail *detail);
     /* One message of a stream; does not end the request. NULL: this door has no streams. */
     bool (*stream_send)(struct request *request, const ProtobufCMessage *message);
@@ -101,8 +101,9 @@ struct request {
 uint32_t request_time_left(const struct request *request, uint32_t most_ms);
 void request_reply(struct request *request, const ProtobufCMessage *response);
 void request_reply_encoded(struct request *request, struct slice response);
-/* The same of a buffer that is taken over, and left empty. */
-void request_reply_given(struct request *request, struct buf *response);
+/* The same of what `source` puts, perhaps later and in another thread: it reads nothing but its
+ * user, which is in the request's arena, and which no one changes any more. */
+void request_reply_from(struct request *request, const struct buf_source *source);
 void request_fail(struct request *request, const Holdfast__V1__ErrorDetail *detail);
 /* The same error with all that the request adds to it: entity and op_id of `message` (the request's
  * own, or an element's of a batch), the trace of a failure, outcome and action. Texts in its arena.
