@@ -54,7 +54,7 @@ struct fixture {
     struct buf meta_row;
     uint64_t need_rounds;
     uint64_t reads;
-    bool reads_once; /* The test looks at what is in memory. */
+    bool reads_once;    /* The test looks at what is in memory. */
     struct slice asked; /* The last request, as it was sent. */
     struct arena arena; /* Of the last call's results. */
     struct need need;
