@@ -122,7 +122,9 @@ def mutation(runs):
             yield f"| {name} | {one['mutants']:,} | {alone} | {both} | {one['not_reached']} |"
         yield ""
     yield (f"{run['all']['mutants']:,} of {run['known']:,} mutants, as many of each core, on {run['day']}; "
-           f"{run['equivalent']} are marked as equivalent.")
+           f"{run['equivalent']} are marked as equivalent."
+           + (f" {run['all']['cut_short']} of those not found had no time left for every judge."
+              if run["all"].get("cut_short") else ""))
 
 
 def long_run(kind):

@@ -112,6 +112,54 @@ static void a_refusal_is_the_outcome_of_its_attempt_and_a_higher_one_is_evaluate
     assert_int_equal(applier_meta(f->applier)->operation_count, 2);
 }
 
+/* A policy that no longer has gold: a call about it is refused before the log. */
+static void drop_gold(struct fixture *f)
+{
+    Holdfast__V1__Policy policy = HOLDFAST__V1__POLICY__INIT;
+    Holdfast__Internal__V1__ApplyPolicyRequest request =
+        HOLDFAST__INTERNAL__V1__APPLY_POLICY_REQUEST__INIT;
+
+    policy.version = applier_meta(f->applier)->policy.version + 1;
+    request.policy = &policy;
+    assert_non_null(fixture_mutate(f, METHOD_APPLY_POLICY, &request.base));
+}
+
+static void what_was_carried_out_is_told_under_any_attempt_when_its_currency_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct spend spend;
+
+    assert_non_null(fixture_grant(f, "ann", "unheld", 100));
+    spend_init(f, &spend, fixture_op_id(f), 30);
+    assert_non_null(spend_send(f, &spend));
+    drop_gold(f);
+    for (uint32_t attempt = 0; attempt < 3; attempt++) {
+        spend.request.attempt = attempt;
+        Holdfast__V1__SpendResponse *again = spend_send(f, &spend);
+        assert_non_null(again);
+        assert_true(again->write->duplicate);
+    }
+}
+
+static void a_higher_attempt_of_what_was_refused_repeats_nothing_and_is_not_logged(void **state)
+{
+    struct fixture *f = *state;
+    struct spend spend;
+
+    spend_init(f, &spend, fixture_op_id(f), 30);
+    spend.request.attempt = 1;
+    assert_null(spend_send(f, &spend));
+    assert_int_equal(f->error->code, ERROR(INSUFFICIENT_FUNDS));
+    drop_gold(f);
+    for (uint32_t attempt = 0; attempt < 4; attempt++) {
+        spend.request.attempt = attempt;
+        assert_null(spend_send(f, &spend));
+        assert_int_equal(f->recorded, attempt <= 1);
+        assert_int_equal(f->error->code,
+                         attempt <= 1 ? ERROR(INSUFFICIENT_FUNDS) : ERROR(INVALID_ARGUMENT));
+    }
+}
+
 static void an_id_is_unique_per_player(void **state)
 {
     struct fixture *f = *state;
@@ -300,6 +348,8 @@ int main(void)
         FIXTURE_TEST(the_same_id_for_another_payload_is_a_mismatch_and_leaves_the_first),
         FIXTURE_TEST(an_upper_case_uuid_is_the_same_operation),
         FIXTURE_TEST(a_refusal_is_the_outcome_of_its_attempt_and_a_higher_one_is_evaluated_anew),
+        FIXTURE_TEST(what_was_carried_out_is_told_under_any_attempt_when_its_currency_is_gone),
+        FIXTURE_TEST(a_higher_attempt_of_what_was_refused_repeats_nothing_and_is_not_logged),
         FIXTURE_TEST(an_id_is_unique_per_player),
         FIXTURE_TEST(ids_missing_malformed_or_far_ahead_are_refused_before_the_log),
         FIXTURE_TEST(a_retry_may_name_currencies_in_another_order),

@@ -14,6 +14,8 @@
 #define FIXTURE_SHARD   7u
 #define FIXTURE_OWNER   1u
 #define IDS_KEPT        64u
+#define LIMIT_WORDS     6u /* A shorter limit may stand in a request by chance. */
+#define READ_AGAIN      3u
 
 /* Where `key` stands or belongs in the database. */
 static uint32_t row_place(const struct fixture *f, struct slice key, bool *ret_found)
@@ -125,6 +127,20 @@ static void check_field(uint32_t method, const char *field)
         fail_msg("%s has no field \"%s\"", told->name, field);
 }
 
+/* What is wrong is told by what would be right, which is never a part of what was sent. */
+static void check_limit(const struct fixture *f, const Holdfast__Internal__V1__Refusal *error)
+{
+    size_t size = strlen(error->limit);
+
+    if (error->code != ERROR(INVALID_ARGUMENT))
+        return;
+    if (size == 0)
+        fail_msg("a refusal about \"%s\" does not say what is expected: %s", error->field,
+                 error->message);
+    if (size >= LIMIT_WORDS && memmem(f->asked.data, f->asked.size, error->limit, size) != NULL)
+        fail_msg("a refusal says as what is expected what was sent: %s", error->message);
+}
+
 /* No handler gives an error that callers are not told of. */
 static void keep_error(struct fixture *f, uint32_t method, struct slice detail)
 {
@@ -135,6 +151,7 @@ static void keep_error(struct fixture *f, uint32_t method, struct slice detail)
         fail_msg("idl/method_errors.h has no %d, final %d, for %s: %s", (int)f->error->code,
                  (int)f->error->final, method_find(method)->name, f->error->message);
     check_field(method, f->error->field);
+    check_limit(f, f->error);
 }
 
 static void keep_refusal(struct fixture *f, uint32_t method, const struct refusal *refusal)
@@ -340,7 +357,8 @@ bool fixture_prepare(struct fixture *f, uint32_t method, const ProtobufCMessage 
 
     f->error = NULL;
     f->outcome = (struct outcome){ 0 };
-    const struct applier_asked asked = { method, send(f, request), f->now_ms, &f->arena };
+    f->asked = send(f, request);
+    const struct applier_asked asked = { method, f->asked, f->now_ms, &f->arena };
     err e = applier_prepare(f->applier, &asked, ret_body, &refusal);
     if (e == ERR_OK)
         return true;
@@ -386,21 +404,49 @@ void *fixture_mutate(struct fixture *f, uint32_t method, const ProtobufCMessage 
     return response;
 }
 
-void *fixture_read(struct fixture *f, uint32_t method, const ProtobufCMessage *request)
+static err read_once(struct fixture *f, uint32_t method, struct refusal *ret_refusal)
 {
-    struct refusal refusal = { 0 };
+    const struct applier_asked asked = { method, f->asked, f->now_ms, &f->arena };
     err e;
 
-    f->error = NULL;
     do {
         buf_clear(&f->reply);
-        const struct applier_asked asked = { method, pack(f, request), f->now_ms, &f->arena };
-        e = applier_read(f->applier, &asked, &f->need, &f->reply, &refusal);
+        e = applier_read(f->applier, &asked, &f->need, &f->reply, ret_refusal);
         if (e == ERR_NEED)
             load_needed(f);
     } while (e == ERR_NEED);
     if (e != ERR_OK) {
-        keep_refusal(f, method, &refusal);
+        buf_clear(&f->reply);
+        refusal_encode(ret_refusal, &f->reply);
+    }
+    return e;
+}
+
+/* What is read does not depend on what is in memory. */
+static void check_read_again(struct fixture *f, uint32_t method, err before)
+{
+    struct slice first = arena_copy(&f->arena, buf_slice(&f->reply));
+    uint64_t rounds = f->need_rounds;
+    struct refusal refusal = { 0 };
+
+    fixture_evict(f, 0);
+    err e = read_once(f, method, &refusal);
+    if (e != before || !slice_equal(first, buf_slice(&f->reply)))
+        fail_msg("%s: another answer from rows of the database", method_find(method)->name);
+    f->need_rounds = rounds;
+}
+
+void *fixture_read(struct fixture *f, uint32_t method, const ProtobufCMessage *request)
+{
+    struct refusal refusal = { 0 };
+
+    f->error = NULL;
+    f->asked = pack(f, request);
+    err e = read_once(f, method, &refusal);
+    if (!f->reads_once && f->reads++ % READ_AGAIN == 0)
+        check_read_again(f, method, e);
+    if (e != ERR_OK) {
+        keep_error(f, method, buf_slice(&f->reply));
         return NULL;
     }
     return arena_unpack(&f->arena, method_answer(method_find(method)), buf_slice(&f->reply));

@@ -53,6 +53,9 @@ struct fixture {
     uint32_t row_count, row_capacity;
     struct buf meta_row;
     uint64_t need_rounds;
+    uint64_t reads;
+    bool reads_once;    /* The test looks at what is in memory. */
+    struct slice asked; /* The last request, as it was sent. */
     struct arena arena; /* Of the last call's results. */
     struct need need;
     struct buf reply; /* The last answer. */
@@ -89,7 +92,8 @@ void fixture_commit(struct fixture *f, struct slice body);
 void fixture_apply_entry(struct fixture *f, struct entry *entry);
 /* Appends a START of a new epoch. */
 void fixture_next_epoch(struct fixture *f);
-/* NULL: refused; see f->error. */
+/* NULL: refused; see f->error. Now and then it asks a second time with as few rows in memory as can
+ * be, and fails if the answer is another. */
 void *fixture_read(struct fixture *f, uint32_t method, const ProtobufCMessage *request);
 /* Lets time pass and commits whatever the owner finds due; returns how many entries. */
 uint32_t fixture_pass(struct fixture *f, uint64_t ms);

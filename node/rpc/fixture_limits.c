@@ -114,6 +114,24 @@ const struct limit_row limit_rows[] = {
     { "", METHOD_EXPORT_PLAYER, "page_size", LIMIT_NUMBER, 0, 200, "page_size", "1 to 200, or 0" },
     { "", METHOD_GET_SHARD_TOP, "limit", LIMIT_NUMBER, 1, 1000, "limit", "1 to 1000" },
     { "", METHOD_LIST_SHARD_EVENTS, "limit", LIMIT_NUMBER, 1, 1000, "limit", "1 to 1000" },
+    { "", METHOD_LIST_SHARD_EVENTS, "kinds", LIMIT_COUNT, 0, 16, "kinds", "at most 16" },
+    { "", METHOD_LIST_SHARD_EVENTS, "entity_prefix", LIMIT_TEXT, 0, 128, "entity_prefix", "at most 128 bytes" },
+    { "", METHOD_LIST_SHARD_EVENTS, "entity", LIMIT_TEXT, 0, 128, "entity", "at most 128 bytes" },
+    { "", METHOD_DEFINE, "definitions", LIMIT_COUNT, 0, 64, "definitions", "at most 64" },
+    { "", METHOD_AUDIT_SEARCH, "buckets", LIMIT_COUNT, 0, 64, "buckets", "at most 64" },
+    { "", METHOD_AUDIT_SEARCH, "currencies", LIMIT_COUNT, 0, 16, "currencies", "at most 16" },
+    { "", METHOD_ITEM_HISTORY, "limit", LIMIT_NUMBER, 1, 200, "limit", "1 to 200" },
+    { "", METHOD_CHECK_COUNTS, "rows", LIMIT_NUMBER, 1, 512, "rows", "1 to 512" },
+    { "", METHOD_REBUILD_COUNTS, "rows", LIMIT_NUMBER, 0, 512, "rows", "0 to 512" },
+    { "", METHOD_REBUILD_COUNTS, "rebuild_id", LIMIT_TEXT, 1, 64, "rebuild_id",
+      "1 to 64 " CLEAN },
+    { "", METHOD_CHANNEL_DELIVER, "credits", LIMIT_COUNT, 0, 256, "credits", "at most 256" },
+    { "", METHOD_CHANNEL_DELIVER, "cancels", LIMIT_COUNT, 0, 256, "credits", "at most 256" },
+    { "", METHOD_APPLY_POLICY, "policy.currencies", LIMIT_COUNT, 0, 64, "policy.currencies", "at most 64" },
+    { "", METHOD_APPLY_POLICY, "policy.items_max", LIMIT_NUMBER, 0, 1000000, "policy.items_max",
+      "1 to 1000000" },
+    { "", METHOD_APPLY_POLICY, "policy.mailbox_max", LIMIT_NUMBER, 0, 100000, "policy.mailbox_max",
+      "1 to 100000" },
 };
 /* clang-format on */
 const size_t limit_row_count = ARRAY_SIZE(limit_rows);
@@ -142,7 +160,7 @@ static void set_first(struct fixture *f, ProtobufCMessage *request, const char *
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field_by_name(request->descriptor, list);
 
-    if (field == NULL)
+    if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE)
         return;
     set(f, request, list, LIMIT_COUNT, 1);
     ProtobufCMessage *first = **(ProtobufCMessage ***)((char *)request + field->offset);
@@ -151,6 +169,29 @@ static void set_first(struct fixture *f, ProtobufCMessage *request, const char *
         protobuf_c_message_descriptor_get_field_by_name(first->descriptor, "amount");
     if (amount != NULL)
         *(int64_t *)((char *)first + amount->offset) = 1;
+}
+
+/* What other servers send. */
+static void fill_internal(struct fixture *f, uint32_t method, ProtobufCMessage *request)
+{
+    if (method == METHOD_DEFINE)
+        set(f, request, "generation", LIMIT_NUMBER, 1);
+    if (method == METHOD_CHANNEL_DELIVER)
+        set(f, request, "source", LIMIT_NUMBER, f->shard + 1u);
+    if (method == METHOD_APPLY_POLICY)
+        set(f, request, "policy.version", LIMIT_NUMBER,
+            applier_meta(f->applier)->policy.version + 1);
+    if (method == METHOD_LIST_SHARD_EVENTS || method == METHOD_GET_SHARD_TOP)
+        set(f, request, "limit", LIMIT_NUMBER, 1);
+    if (method == METHOD_CHECK_COUNTS)
+        set(f, request, "rows", LIMIT_NUMBER, 1);
+    if (method == METHOD_ITEM_HISTORY)
+        limit_set_text(request, "item_uid", "0123456789abcdef0123456789abcdef");
+    if (method != METHOD_REBUILD_COUNTS && method != METHOD_CHECK_COUNTS)
+        return;
+    set(f, request, "part", LIMIT_NUMBER, HOLDFAST__V1__REBUILD_PART__REBUILD_PART_COUNTS);
+    limit_set_text(request, "rebuild_id", "rebuild");
+    limit_set_text(request, "target_id", "");
 }
 
 void limit_fill(struct fixture *f, uint32_t method, const char *path, ProtobufCMessage *request)
@@ -175,6 +216,7 @@ void limit_fill(struct fixture *f, uint32_t method, const char *path, ProtobufCM
         limit_set_text(request, "consumer", "x");
     if (method == METHOD_RESERVE_CURRENCIES)
         set(f, request, "expires_in_ms", LIMIT_NUMBER, 1000);
+    fill_internal(f, method, request);
     if (strcmp(path, "currencies") != 0)
         set_first(f, request, "currencies", "currency", "gold");
     if (strstr(path, "[0].") != NULL) {

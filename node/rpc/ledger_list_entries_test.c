@@ -325,6 +325,7 @@ static void a_page_looks_at_few_entries_of_a_long_ledger(void **state)
     uint64_t seqs[16];
     uint32_t pages;
 
+    f->reads_once = true;
     for (int i = 0; i < 3000; i++) {
         assert_non_null(fixture_grant(f, "ann", "unheld", 1));
         f->now_ms += 10;

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 
 import build
 
@@ -22,6 +21,7 @@ MEMORY_BYTES_MAX = 4 << 30
 CPU_FACTOR, CPU_MORE_S = 10, 2
 WALL_S_MIN = 120  # A process that waits for something uses no processor time.
 MEASURE_CPU_S_MAX = 300
+SIMULATOR_SHARE = 0.75  # Of a mutant's processor time; the unit tests have the rest.
 OUTPUT_BYTES, REASON_MAX = 16384, 200
 
 KILLED, SURVIVED, NOT_REACHED, TIMED_OUT = "killed", "survived", "not reached", "timed out"
@@ -36,7 +36,8 @@ class Judge:
     simulator: bool
     cpu_s: float = 0.0
     marks: bytes = b""
-    alone: bool = False  # Seeds of one core, which are tried before those of whole clusters.
+    alone: bool = False  # Seeds of one room of a core, which are tried before those of whole clusters.
+    handful: int = 0  # Of its room: the first of each room is tried before the second of any.
 
     def reaches(self, place):
         return self.marks[place] != 0
@@ -49,7 +50,8 @@ class Verdict:
     verdict: str = NOT_REACHED  # Together with the unit tests.
     by: str = ""  # The judge that found it, and by which end.
     runs: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # Of processor time.
+    cut_short: bool = False  # It survived, and judges were left for which it had no time.
 
 
 def seed_judge(program, seed):
@@ -57,17 +59,20 @@ def seed_judge(program, seed):
                  True)
 
 
-def core_judge(program, core, first, count):
-    """Seeds of one core alone (tests/sim/cores), which are so short that a handful is one judge."""
-    return Judge(f"{core} seeds {first} to {first + count - 1}",
-                 [str(program), "--core", core, "--first", str(first), "--seeds", str(count), "--no-reach"],
-                 True, alone=True)
+def room_judge(program, core, room, handful, count):
+    """Seeds of one room of a core (tests/sim/cores), which are so short that a handful is one judge."""
+    first = 1 + handful * count
+    return Judge(f"{core} {room} seeds {first} to {first + count - 1}",
+                 [str(program), "--core", core, "--room", room, "--first", str(first), "--seeds", str(count)],
+                 True, alone=True, handful=handful)
 
 
-def mergeable_judge(program, first, count):
+def mergeable_judge(program, handful, count):
     """Seeds of the mergeable class alone (tests/sim/mergeable), a handful at a time."""
+    first = 1 + handful * count
     return Judge(f"mergeable seeds {first} to {first + count - 1}",
-                 [str(program), "--first", str(first), "--seeds", str(count), "--no-reach"], True, alone=True)
+                 [str(program), "--first", str(first), "--seeds", str(count), "--no-reach"], True, alone=True,
+                 handful=handful)
 
 
 def limited(command, cpu_s):
@@ -101,7 +106,7 @@ class Bench:
     def __init__(self, simulators, tests):
         self.judges = list(simulators)
         self.judges += [Judge(name, command, False) for name, command in tests]
-        self.seeds_max = len(self.judges)
+        self.seeds_max, self.budget_s = len(self.judges), None
 
     def measure(self, jobs):
         """Runs each once without a mutant; one that fails so cannot judge: the machinery is broken."""
@@ -112,11 +117,12 @@ class Bench:
         # A test without a mark uses no core: it is of a component that only lives among them.
         self.judges = [j for j in self.judges if j.marks]
 
-    def limit(self, seeds_max, test_s_max):
-        """At most so many seeds a mutant, and no unit test that takes longer; the names of those left out."""
+    def limit(self, seeds_max, test_s_max, budget_s=None):
+        """At most so many seeds and so much processor time a mutant, and no unit test that takes longer; the names of
+        those left out."""
         slow = [j.name for j in self.judges if not j.simulator and j.cpu_s > test_s_max]
         self.judges = [j for j in self.judges if j.name not in slow]
-        self.seeds_max = seeds_max
+        self.seeds_max, self.budget_s = seeds_max, budget_s
         return slow
 
     def _measure(self, path, judge):
@@ -129,16 +135,22 @@ class Bench:
         elif judge.simulator:
             raise build.Broken(f"{judge.name} marked nothing: is it built with the mutants?")
 
-    def _fails(self, judge, mutant):
-        code, said, _ = execute(judge.command, judge.cpu_s * CPU_FACTOR + CPU_MORE_S, {"HOLDFAST_MUTANT": mutant.name})
+    def _fails(self, judge, mutant, verdict):
+        code, said, used_s = execute(judge.command, judge.cpu_s * CPU_FACTOR + CPU_MORE_S,
+                                     {"HOLDFAST_MUTANT": mutant.name})
+        verdict.runs += 1
+        verdict.seconds += used_s
         if code is None:
             return TIMED_OUT
         return "" if code == 0 else f"exit {code}: {reason(said)}"
 
-    def _hunt(self, judges, mutant, verdict):
+    def _hunt(self, judges, mutant, verdict, until_s):
+        """One after the other until one fails; none begins that usually ends behind `until_s`."""
         for judge in judges:
-            verdict.runs += 1
-            how = self._fails(judge, mutant)
+            if until_s is not None and verdict.seconds + judge.cpu_s > until_s:
+                verdict.cut_short = True
+                continue
+            how = self._fails(judge, mutant, verdict)
             if how:
                 verdict.by = f"{judge.name}: {how}"
                 return KILLED
@@ -146,17 +158,18 @@ class Bench:
 
     def judge(self, mutant, place):
         """The simulator first; the unit tests, where no seed found it. `place`: of its mark."""
-        began = time.monotonic()
-        reaching = sorted((j for j in self.judges if j.reaches(place)), key=lambda j: j.cpu_s)
+        reaching = sorted((j for j in self.judges if j.reaches(place)), key=lambda j: (j.handful, j.cpu_s))
         verdict = Verdict(mutant)
         seeds = [j for j in reaching if j.alone]
         seeds += [j for j in reaching if j.simulator and not j.alone][:self.seeds_max]
-        verdict.simulator = self._hunt(seeds, mutant, verdict)
+        whole = self.budget_s
+        verdict.simulator = self._hunt(seeds, mutant, verdict, None if whole is None else whole * SIMULATOR_SHARE)
         verdict.verdict = verdict.simulator
         if verdict.simulator != KILLED:
-            told = self._hunt([j for j in reaching if not j.simulator], mutant, verdict)
+            told = self._hunt([j for j in reaching if not j.simulator], mutant, verdict, whole)
             verdict.verdict = told if told != NOT_REACHED else verdict.simulator
-        verdict.seconds = round(time.monotonic() - began, 2)
+        verdict.cut_short &= verdict.verdict != KILLED
+        verdict.seconds = round(verdict.seconds, 2)
         return verdict
 
 

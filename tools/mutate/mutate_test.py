@@ -140,6 +140,19 @@ class MutantsTest(Folder):
         for kept in ("list->count > 0", "list->capacity > list->count"):
             self.assertIn(kept, [m.old for m in found])
 
+    def test_a_function_that_can_only_assert_and_its_calls_are_left_alone(self):
+        text = """
+            #define CHECK(e) ((e) ? (void)0 : check_failed())
+            void check_failed(void);
+            struct pot { int gold; };
+            void pot_check(const struct pot *pot) { for (int i = 0; i < pot->gold; i++) CHECK(i < 9); }
+            void add_check(struct pot *pot) { pot->gold = 3; }
+            int text_check(const struct pot *pot) { return pot->gold > 5; }
+            void pot_fill(const struct pot *pot, struct pot *other) { pot_check(pot); add_check(other); }"""
+        found = self.mutate(text)[1]
+        self.assertEqual({m.function for m in found}, {"add_check", "text_check", "pot_fill"})
+        self.assertEqual([m.old for m in found if m.operator == "call"], ["add_check(other);"])
+
     def test_only_the_operators_that_are_asked_for(self):
         self.assertEqual({m.operator for m in self.mutate(SUBJECT, chosen=("enum",))[1]}, {"enum"})
 
@@ -251,6 +264,46 @@ class JudgeTest(unittest.TestCase):
         told = self.verdict(one("test", False, 1, "true"), one("seed 1", True, 0, "false"))
         self.assertEqual((told.simulator, told.verdict), (judge.NOT_REACHED, judge.SURVIVED))
 
+    def limited(self, budget_s, *judges):
+        made = self.bench(*judges)
+        made.budget_s = budget_s
+        return made.judge(schemata.Known(NAME, 1, 1, "node/core", "enum", "f", 1, 0, 1, "a", "b"), 1)
+
+    def test_a_mutant_that_is_not_found_in_its_time_survives_and_says_so(self):
+        def one(name, simulator, cpu_s, command):
+            return judge.Judge(name, [command], simulator, cpu_s, bytes([0, 1]))
+
+        told = self.limited(2, one("seed 1", True, 0.5, "true"), one("seed 2", True, 1.6, "false"),
+                            one("test", False, 0.1, "true"))
+        self.assertEqual((told.simulator, told.verdict, told.runs, told.cut_short),
+                         (judge.SURVIVED, judge.SURVIVED, 2, True))
+        told = self.limited(2, one("seed 1", True, 1.6, "false"), one("test", False, 0.1, "false"))
+        self.assertEqual((told.verdict, told.runs, told.cut_short), (judge.KILLED, 1, False))
+        told = self.limited(2.2, one("seed 1", True, 1.6, "false"), one("test", False, 3, "false"))
+        self.assertEqual((told.simulator, told.cut_short), (judge.KILLED, False))
+        told = self.limited(None, one("seed 1", True, 90, "true"))
+        self.assertEqual((told.verdict, told.cut_short), (judge.SURVIVED, False))
+
+    def test_what_was_used_counts_and_not_what_was_foreseen(self):
+        busy = ["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]
+        mutant = schemata.Known(NAME, 1, 1, "node/core", "enum", "f", 1, 0, 1, "a", "b")
+        made = self.bench(judge.Judge("seed 1", busy, True, 0.0001, bytes([0, 1]), alone=True),
+                          judge.Judge("seed 2", ["false"], True, 0.001, bytes([0, 1]), alone=True))
+        made.budget_s = 0.05
+        told = made.judge(mutant, 1)
+        self.assertEqual((told.verdict, told.runs, told.cut_short), (judge.SURVIVED, 1, True))
+        self.assertGreater(told.seconds, 0.05)
+
+    def test_the_first_handful_of_each_room_comes_before_the_second_of_any(self):
+        def one(room, handful, cpu_s):
+            return judge.Judge(f"{room} {handful}", ["true"], True, cpu_s, bytes([0, 1]), True, handful)
+
+        ran = []
+        made = self.bench(one("a", 0, 0.1), one("a", 1, 0.1), one("b", 0, 0.2), one("b", 1, 0.2))
+        made._fails = lambda judged, mutant, verdict: ran.append(judged.name)
+        made.judge(schemata.Known(NAME, 1, 1, "node/core", "enum", "f", 1, 0, 1, "a", "b"), 1)
+        self.assertEqual(ran, ["a 0", "b 0", "a 1", "b 1"])
+
     def test_a_judge_that_fails_without_a_mutant_is_refused(self):
         with self.assertRaisesRegex(build.Broken, "seed 1 fails without any mutant"):
             self.bench(judge.Judge("seed 1", ["false"], True)).measure(1)
@@ -271,8 +324,10 @@ class ReportTest(unittest.TestCase):
                     self.verdict("node/rpc", judge.SURVIVED, judge.SURVIVED),
                     self.verdict("node/rpc", judge.NOT_REACHED, judge.NOT_REACHED)]
         whole = report.whole(verdicts)
-        self.assertEqual(whole["all"], {"mutants": 4, "simulator": 1, "together": 2, "not_reached": 1})
-        self.assertEqual(whole["cores"]["node/core"], {"mutants": 2, "simulator": 1, "together": 2, "not_reached": 0})
+        self.assertEqual(whole["all"], {"mutants": 4, "simulator": 1, "together": 2, "not_reached": 1,
+                                        "cut_short": 0})
+        self.assertEqual(whole["cores"]["node/core"], {"mutants": 2, "simulator": 1, "together": 2, "not_reached": 0,
+                                                        "cut_short": 0})
         self.assertEqual(len(report.survivors(verdicts)), 2)
 
     def test_a_survivor_is_told_as_a_diff_with_its_line_for_the_equivalents(self):
@@ -283,10 +338,27 @@ class ReportTest(unittest.TestCase):
 
     def test_a_sample_below_its_bar_fails(self):
         below = runpy.run_path(str(HERE / "run"))["below"]
-        self.assertEqual(list(below([self.verdict("node/core", judge.KILLED, judge.KILLED)])), [])
-        low = list(below([self.verdict("node/core", judge.SURVIVED, judge.SURVIVED)]))
+        self.assertEqual(list(below([self.verdict("node/core", judge.KILLED, judge.KILLED)] * 30)), [])
+        low = list(below([self.verdict("node/core", judge.SURVIVED, judge.SURVIVED)] * 30))
         self.assertEqual([line.split(":")[0] for line in low], ["simulator", "together"])
-        self.assertIn("0.0 % of 1 mutants were found; the bar is", low[0])
+        self.assertIn("0.0 % of 30 mutants were found; the bar is", low[0])
+
+    def test_a_sample_that_judged_almost_nothing_fails_however_it_went(self):
+        below = runpy.run_path(str(HERE / "run"))["below"]
+        for found in (judge.KILLED, judge.SURVIVED):
+            low = list(below([self.verdict("node/core", found, found)] * 29))
+            self.assertEqual(len(low), 1)
+            self.assertIn("too few: 29 mutants were judged; below 30", low[0])
+
+    def test_what_ended_for_its_time_is_counted_and_marked(self):
+        cut = self.verdict("node/core", judge.SURVIVED, judge.SURVIVED)
+        cut.cut_short = True
+        key = (NAME, "subject", "comparison", "if (a)", "a => b")
+        told = "\n".join(report.text([cut], {cut.mutant.name: key}, {NAME: SUBJECT}))
+        self.assertEqual(report.score([cut])["cut_short"], 1)
+        self.assertIn("---- survived, cut short: ", told)
+        self.assertIn("cut short\n", told)
+        self.assertTrue(report.as_dict(cut, key, {NAME: SUBJECT})["cut_short"])
 
 
 class EquivalentTest(Folder):

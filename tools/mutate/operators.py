@@ -41,6 +41,15 @@ def bare(node):
     return node
 
 
+def asserts(function):
+    """Its name says so, it returns nothing and is given nothing that it could write to."""
+    if function is None or not scope.ASSERTING_NAME.search(function.spelling):
+        return False
+    types = [argument.type.get_canonical() for argument in function.get_arguments()]
+    return function.result_type.kind == TypeKind.VOID and all(
+        one.kind != TypeKind.POINTER or one.get_pointee().is_const_qualified() for one in types)
+
+
 class Finder:
     """Walks the functions of one source and collects sites."""
 
@@ -52,7 +61,7 @@ class Finder:
     def find(self):
         for function in self.source.functions():
             self.function = function.spelling
-            if any(left.search(self.function) for left in (scope.CALLS, scope.AHEAD, scope.ASSERTIONS)):
+            if any(left.search(self.function) for left in (scope.CALLS, scope.AHEAD, scope.ASSERTIONS)) or asserts(function):
                 continue
             body = [c for c in function.get_children() if c.kind == CursorKind.COMPOUND_STMT]
             if body:
@@ -211,7 +220,7 @@ class Finder:
         if is_macro or span is None or scope.STATISTICS.search(text.split("=")[0]) or scope.GROWTH.match(text):
             return
         if inner.kind == CursorKind.CALL_EXPR:
-            if scope.CALLS.match(inner.spelling or ""):
+            if scope.CALLS.match(inner.spelling or "") or asserts(inner.referenced):
                 return
             self._add(STATEMENT, span, [Mutant(CALL, "")])
         elif node.kind == CursorKind.RETURN_STMT:

@@ -8,10 +8,11 @@ FOUND = judge.KILLED
 
 
 def score(verdicts):
-    """{mutants, simulator, together, not_reached}: counts."""
+    """{mutants, simulator, together, not_reached, cut_short}: counts."""
     return {"mutants": len(verdicts), "simulator": sum(v.simulator == FOUND for v in verdicts),
             "together": sum(v.verdict == FOUND for v in verdicts),
-            "not_reached": sum(v.verdict == judge.NOT_REACHED for v in verdicts)}
+            "not_reached": sum(v.verdict == judge.NOT_REACHED for v in verdicts),
+            "cut_short": sum(v.cut_short for v in verdicts)}
 
 
 def percent(part, whole):
@@ -27,10 +28,11 @@ def by(verdicts, field):
 
 def table(title, groups):
     width = max([len(title), *map(len, groups)])
-    yield f"{title:<{width}} mutants  simulator  together  not reached"
+    yield f"{title:<{width}} mutants  simulator  together  not reached  cut short"
     for name, one in groups.items():
         yield (f"{name:<{width}} {one['mutants']:>7}  {percent(one['simulator'], one['mutants']):>7.1f} %"
-               f"  {percent(one['together'], one['mutants']):>6.1f} %  {one['not_reached']:>11}")
+               f"  {percent(one['together'], one['mutants']):>6.1f} %  {one['not_reached']:>11}"
+               f"  {one['cut_short']:>9}")
 
 
 def changed(text, mutant):
@@ -63,7 +65,7 @@ def as_dict(verdict, key, sources):
     told = {"file": verdict.mutant.file, "number": verdict.mutant.number, "line": verdict.mutant.line,
             "function": verdict.mutant.function, "operator": verdict.mutant.operator, "core": verdict.mutant.core,
             "simulator": verdict.simulator, "verdict": verdict.verdict, "by": verdict.by, "runs": verdict.runs,
-            "seconds": verdict.seconds}
+            "seconds": verdict.seconds, "cut_short": verdict.cut_short}
     if verdict.verdict != FOUND:
         told |= {"diff": diff(sources, verdict.mutant), "equivalent_line": "\t".join([*key, "REASON"])}
     return told
@@ -74,7 +76,8 @@ def text(verdicts, keys, sources):
         yield from table(title, by(verdicts, field))
         yield ""
     for verdict in survivors(verdicts):
-        yield f"---- {verdict.verdict}: {verdict.mutant.name} {verdict.mutant.function} ({verdict.mutant.operator})"
+        told = "survived, cut short" if verdict.cut_short else verdict.verdict
+        yield f"---- {told}: {verdict.mutant.name} {verdict.mutant.function} ({verdict.mutant.operator})"
         yield diff(sources, verdict.mutant)
         yield "\t".join([*keys[verdict.mutant.name], "REASON"])
     yield from table("", {"all": score(verdicts)})

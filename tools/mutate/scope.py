@@ -16,6 +16,8 @@ FOR_TESTS = re.compile(r"_test\.c$|/([a-z_]+_)?fixture[^/]*\.c$|/core/world(_rec
 CALLS = re.compile(r"^(log_\w+|free|\w+_(free|deinit|unref|free_unpacked)|explicit_bzero|check_failed|static_assert)$")
 # Functions that only a CHECK and tests ask: whether work is left to a coordinator that does not decide (coord.h).
 ASSERTIONS = re.compile(r"^(transaction|call|shard|server|audit|(term|coord)_work)_left$|^definition_waits_open$")
+# A function of this name that returns nothing and may write to nothing it is given (operators.py) can only assert.
+ASSERTING_NAME = re.compile(r"(^|_)check(_|$)")
 # Functions that say which rows to load ahead: a handler asks for what is missing, and runs again.
 AHEAD = re.compile(r"_footprint$")
 # How much is allocated: more changes nothing, less is found by the address sanitizer.

@@ -253,7 +253,10 @@ static bool repeats(struct preparation *p, const struct method_info *method)
     enum state_found found =
         outcome_row_find(p->applier->state, p->op.entity, &p->op.id, &unused, &row);
     need_deinit(&unused);
-    if (found != STATE_PRESENT || row.method == 0 || p->op.attempt > row.attempt)
+    if (found != STATE_PRESENT || row.method == 0)
+        return false;
+    /* Of what was refused alone a higher attempt is evaluated again. */
+    if (row.state == OUTCOME_ROW_REFUSED && p->op.attempt > row.attempt)
         return false;
     canonical_order(p->request);
     struct slice request = arena_pack(p->arena, p->request);

@@ -18,6 +18,7 @@ struct options {
     const char *core; /* Alone; NULL: all. */
     const char *room; /* Likewise. */
     bool no_reach;
+    bool list; /* Say which rooms there are, and run none. */
 };
 
 /* What a signal or a failed check has to tell; a process runs one seed at a time. */
@@ -100,31 +101,32 @@ static bool is_wanted(const struct options *options, const char *core, const cha
            (options->core == NULL || strcmp(options->core, core) == 0);
 }
 
+static const struct {
+    const char *core, *name;
+    void (*run)(struct rsim *sim);
+} rooms[] = {
+#define RSIM_ROOM(name) { "router", #name, room_##name },
+    RSIM_ROUTER_ROOMS(RSIM_ROOM)
+#undef RSIM_ROOM
+#define RSIM_ROOM(name) { "coordinator", #name, room_##name },
+        RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
+#undef RSIM_ROOM
+#define RSIM_ROOM(name) { "node", #name, room_##name },
+            RSIM_NODE_ROOMS(RSIM_ROOM)
+#undef RSIM_ROOM
+#define RSIM_ROOM(name) { "coordinator", #name, room_##name },
+                RSIM_COORDINATOR_LATER(RSIM_ROOM)
+#undef RSIM_ROOM
+#define RSIM_ROOM(name) { "node", #name, room_##name },
+                    RSIM_NODE_LATER(RSIM_ROOM)
+#undef RSIM_ROOM
+#define RSIM_ROOM(name) { "router", #name, room_##name },
+                        RSIM_ROUTER_LATER(RSIM_ROOM)
+#undef RSIM_ROOM
+};
+
 static void run_seed(const struct options *options, uint64_t seed, struct rsim_counts *counts)
 {
-    static const struct {
-        const char *core, *name;
-        void (*run)(struct rsim *sim);
-    } rooms[] = {
-#define RSIM_ROOM(name) { "router", #name, room_##name },
-        RSIM_ROUTER_ROOMS(RSIM_ROOM)
-#undef RSIM_ROOM
-#define RSIM_ROOM(name) { "coordinator", #name, room_##name },
-            RSIM_COORDINATOR_ROOMS(RSIM_ROOM)
-#undef RSIM_ROOM
-#define RSIM_ROOM(name) { "node", #name, room_##name },
-                RSIM_NODE_ROOMS(RSIM_ROOM)
-#undef RSIM_ROOM
-#define RSIM_ROOM(name) { "coordinator", #name, room_##name },
-                    RSIM_COORDINATOR_LATER(RSIM_ROOM)
-#undef RSIM_ROOM
-#define RSIM_ROOM(name) { "node", #name, room_##name },
-                        RSIM_NODE_LATER(RSIM_ROOM)
-#undef RSIM_ROOM
-#define RSIM_ROOM(name) { "router", #name, room_##name },
-                            RSIM_ROUTER_LATER(RSIM_ROOM)
-#undef RSIM_ROOM
-    };
     struct rsim sim = { .seed = seed, .counts = *counts };
 
     running = &sim;
@@ -173,12 +175,13 @@ static struct options parse(char **argv)
         { .name = "--room", .text = &options.room },
         { .name = "--core", .text = &options.core },
         { .name = "--no-reach", .flag = &options.no_reach },
+        { .name = "--list", .flag = &options.list },
     };
 
     if (!sim_options_read(&(struct sim_options){ .known = known, .count = ARRAY_SIZE(known) },
                           argv)) {
         fprintf(stderr, "holdfast-cores-sim [--first S] [--seeds N] [--core NAME] "
-                        "[--room NAME] [--no-reach]\n");
+                        "[--room NAME] [--no-reach] [--list]\n");
         exit(2);
     }
     return options;
@@ -195,6 +198,10 @@ int main(int argc, char **argv)
     (void)argc;
     const struct options options = parse(argv);
     (void)setvbuf(stdout, out, _IOFBF, sizeof out);
+    for (size_t i = 0; i < ARRAY_SIZE(rooms) && options.list; i++)
+        printf("%s %s\n", rooms[i].core, rooms[i].name);
+    if (options.list)
+        return 0;
     check_watch_set(&watch);
     for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
         (void)sigaction(fatal[i], &died, NULL);

@@ -72,7 +72,8 @@
     X(collections_majority) X(collections_listed) X(collections_refused) X(collections_swept) X(collections_at_limits) \
     X(collections_restored) X(connections_read) X(connections_listed) X(connections_refused) \
     X(connections_full) X(connections_ended) X(connections_swept) X(users_written) X(users_read) \
-    X(users_unseen) X(users_refused) X(channels_repaired) X(channels_both)
+    X(users_unseen) X(users_refused) X(channels_repaired) X(channels_both) \
+    X(recounts_spoilt) X(recounts_checked) X(recounts_rebuilt) X(gates_closed) X(gates_open)
 /* clang-format on */
 
 struct rsim_counts {
@@ -123,7 +124,7 @@ void rsim_refused(struct rsim *sim, Holdfast__V1__ErrorCode code, const char *fi
 /* What a room meets under a seed depends on its place among all rooms: new ones come last. */
 #define RSIM_ROUTER_LATER(X) X(names) X(pages) X(memos) X(endpoints)
 #define RSIM_COORDINATOR_LATER(X) X(shelf) X(sums)
-#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds) X(roles) X(collections) X(connections) X(users) X(finishes) X(channels)
+#define RSIM_NODE_LATER(X) X(tallies) X(readers) X(follows) X(bounds) X(roles) X(collections) X(connections) X(users) X(finishes) X(channels) X(recounts) X(gates)
 /* clang-format on */
 #define RSIM_ROOM(name) void room_##name(struct rsim *sim);
 RSIM_ROUTER_ROOMS(RSIM_ROOM)

@@ -9,7 +9,7 @@
 #include "node/rpc/fixture_limits.h"
 #include "tests/sim/cores/rsim.h"
 
-#define REQUESTS 60u
+#define REQUESTS 100u
 
 static void ask(struct rsim *sim, struct fixture *f, const struct limit_row *row)
 {
