@@ -96,7 +96,7 @@ static uint32_t judge_broken(const struct doctor_facts *facts, struct findings *
             finding_add(out,
                         (struct verdict){ FINDING_FAIL, "replicas",
                                           "Keep a copy of its volume, to find the cause; then "
-                                          "replace the node.",
+                                          "holdfast replica rebuild SHARD NODE.",
                                           "HoldfastReplicaQuarantined" },
                         "%s has %u that differ from a majority", node->name, node->quarantined);
     }

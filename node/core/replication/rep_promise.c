@@ -64,6 +64,8 @@ void rep_step_down(struct rep *rep, struct rep_out *out)
     rep->members_config = rep->membership.config;
     free(rep->peers);
     rep->peers = NULL;
+    free(rep->told);
+    rep->told = NULL;
     rep->peer_count = 0;
     rep->source = NULL;
     rep->verified_index = 0;
