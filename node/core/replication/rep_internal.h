@@ -155,6 +155,7 @@ struct rep {
     uint64_t owner_commit_index;
     uint64_t retain_index;
     uint64_t snapshot_source;
+    bool rows_wanting; /* ADOPTING: see rep_wants_rows. */
     bool resumes; /* See rep_image. */
     bool dropped; /* Likewise. */
     bool buried;  /* REP_DAMAGED: a confirmed record does not name it, and that is promised. */

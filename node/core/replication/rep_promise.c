@@ -22,6 +22,7 @@ void rep_role_set(struct rep *rep, enum rep_role role, struct rep_out *out)
     CHECK((comes_from[role] >> rep->role & 1u) != 0); /* and no event mends it. */
     rep->role = role;
     rep->outgrown_ms = 0;
+    rep->rows_wanting = false;
     out->role_changed = true;
 }
 

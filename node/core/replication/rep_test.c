@@ -537,6 +537,81 @@ static void rows_of_another_end_a_quarantine(void **state)
     end(sim);
 }
 
+/* 2 is quarantined and has the longest log, 3 was away, and both logs of 1 and 2 are cut. */
+static struct rep_sim *begin_behind_a_quarantined_one(void)
+{
+    struct rep_sim *sim = begin(3);
+
+    sim->limits.recent_bytes_max = 4096;
+    for (uint64_t id = 1; id <= 3; id++) {
+        rep_sim_crash(sim, id);
+        rep_sim_restart(sim, id);
+    }
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil(sim, 2);
+    compare_for_a_while(sim, 1);
+    assert_true(quarantined(sim, 2));
+    rep_sim_crash(sim, 3);
+    propose(sim, 1, 200);
+    rep_sim_run(sim, 200);
+    for (uint64_t id = 1; id <= 2; id++) {
+        sim_disk_checkpoint(&sim->nodes[id - 1].disk, 200);
+        sim_disk_cut(&sim->nodes[id - 1].disk, 200);
+        rep_sim_crash(sim, id);
+    }
+    rep_sim_restart(sim, 2);
+    rep_sim_restart(sim, 3);
+    sim->failure[0] = 0;
+    return sim;
+}
+
+static void a_promotion_says_that_only_a_quarantined_one_has_the_rows(void **state)
+{
+    struct rep_sim *sim = begin_behind_a_quarantined_one();
+    (void)state;
+
+    promote(sim, 3, 3);
+    rep_sim_run(sim, 300);
+    assert_int_equal(role(sim, 3), REP_ADOPTING);
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 0);
+    assert_true(rep_wants_rows(rep_sim_rep(sim, 3)));
+    /* Another one comes, and has them. */
+    rep_sim_restart(sim, 1);
+    rep_sim_run(sim, 1000);
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 1);
+    assert_false(rep_wants_rows(rep_sim_rep(sim, 3)));
+    rep_sim_snapshot(sim, 1, 3);
+    promote(sim, 3, 3);
+    rep_sim_run(sim, 1000);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    sim->failure[0] = 0;
+    end(sim);
+}
+
+/* The log may be a quarantined one's, which is right; the rows are not. */
+static void a_promotion_takes_rows_from_another_than_a_quarantined_one(void **state)
+{
+    struct rep_sim *sim = begin_behind_a_quarantined_one();
+    (void)state;
+
+    rep_sim_restart(sim, 1);
+    promote(sim, 3, 3);
+    for (uint32_t i = 0; i < 200; i++) {
+        rep_sim_run(sim, 10);
+        assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) != 2);
+        assert_false(rep_wants_rows(rep_sim_rep(sim, 3)));
+    }
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 1);
+    rep_sim_snapshot(sim, 1, 3);
+    promote(sim, 3, 3);
+    rep_sim_run(sim, 1000);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    sim->failure[0] = 0;
+    end(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -550,6 +625,8 @@ int main(void)
         cmocka_unit_test(a_majority_agrees_with_each_other_before_anyone_is_judged),
         cmocka_unit_test(three_of_one_mind_of_five_judge_the_owner_and_another_one),
         cmocka_unit_test(rows_of_another_end_a_quarantine),
+        cmocka_unit_test(a_promotion_says_that_only_a_quarantined_one_has_the_rows),
+        cmocka_unit_test(a_promotion_takes_rows_from_another_than_a_quarantined_one),
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
         cmocka_unit_test(an_owner_is_known_though_a_removed_replica_told_the_epoch_first),
         cmocka_unit_test(damaged_replica_trusts_a_confirmed_record_alone),
