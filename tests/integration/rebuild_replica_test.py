@@ -16,10 +16,12 @@ from containment_test import can_inject
 class RebuildReplica(ClusterTest):
     @classmethod
     def plan(cls):
-        return Cluster(coordinators=2)
+        return Cluster(coordinators=2, options={"node": {"checkpoint-interval": "300ms"}})
 
     def setUp(self):
         self.client = Client(self.cluster.endpoint)
+        wait_for("all shards to serve", self.cluster.all_serving)
+        self.cluster.wait_converged()
         self.player = f"p-{uuid7()}"
         self.client.grant(self.player, 50)
         self.shard = self.cluster.shard_of(self.player)
@@ -44,6 +46,18 @@ class RebuildReplica(ClusterTest):
         """From here on it comes to other outcomes."""
         self.holdfast("debug", "inject", self.player, f"differs-on={replica}")
         wait_for("the replica to be quarantined", lambda: self.state(replica) == "quarantined")
+        self.pass_checkpoints()
+
+    def pass_checkpoints(self):
+        """Snapshots begin behind what made the replica differ: else it would differ again."""
+        for _ in range(3):
+            before = {node: self.checkpoints(node) for node in self.cluster.nodes if node.running()}
+            self.client.grant(self.player, 1)
+            wait_for("checkpoints", lambda before=before: all(
+                self.checkpoints(node) > count for node, count in before.items()))
+
+    def checkpoints(self, node):
+        return node.metrics()["holdfast_node_checkpoints_total"]
 
     def spoil_follower(self):
         replica = next(m for m in self.status()["members"] if m != self.owner())
@@ -102,10 +116,9 @@ class RebuildReplica(ClusterTest):
 
     def test_an_owner_is_replaced_first(self):
         replica = self.owner()
+        self.spoil(replica)
+        wait_for("another to own the shard", lambda: self.owner() not in (replica, None))
         gold = self.balance()
-        self.holdfast("debug", "inject", self.player, f"differs-on={replica}")
-        wait_for("another to own the shard", lambda: self.owner() not in (replica, None) and
-                 self.state(replica) == "quarantined")
         node = self.cluster.node_of(replica)
         self.rebuild(node.name)
         self.wait_healthy(replica)
