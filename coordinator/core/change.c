@@ -116,8 +116,8 @@ static bool follow_wish(struct coord *coord, uint32_t number, struct change *cha
         uint64_t comer = change->adding;
 
         *change = (struct change){ 0 };
-        return waits ||
-               drop_wish(coord, number, comer, "the node is gone, full, damaged, quarantined or drained");
+        return waits || drop_wish(coord, number, comer,
+                                  "the node is gone, full, damaged, quarantined or drained");
     }
     return change->adding != 0 || change->removing != 0;
 }

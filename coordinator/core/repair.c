@@ -4,8 +4,8 @@
  * move, and the record says which half is done: while it names the replica, and that is damaged, it
  * is to leave; once it does not, it is to come. So any coordinator goes on where the last one
  * stopped. A node says what it found damaged in its record, and takes it out once it dropped it.
- * A quarantined replica is rebuilt the same way, but only when an operator wishes it: what it has is
- * wrong in the same way for as long as nobody looked at it.
+ * A quarantined replica is rebuilt the same way, but only when an operator wishes it: its volume is
+ * what shows the cause.
  *
  * A replica leaves only while all others are there, whole and near: three with one damaged need
  * both others already, so for the time being nothing is lost. Two damaged ones are left alone.
@@ -102,16 +102,16 @@ static bool waits_for_upgrade(struct coord *coord, uint64_t damaged, uint64_t ot
            coord->now_ms - node->since_ms < coord->limits.repair_upgrade_ms;
 }
 
-/* Rows come from one whose outcomes are right: a majority of the members, without `replica`. One that
- * is quarantined stores and votes, so several may be rebuilt, one after the other. */
+/* Rows come from one whose outcomes are right: a majority of the members, without `replica`. A
+ * quarantined one stores and votes, so several may be rebuilt, one after the other. */
 static bool majority_is_sound(struct coord *coord, uint32_t number, uint64_t replica)
 {
     const struct shard_record *record = &coord->shards[number].record;
     uint32_t sound = 0;
 
     for (uint32_t i = 0; i < record->member_count; i++)
-        sound += record->members[i] != replica &&
-                 replica_may_own(coord, number, record->members[i]);
+        sound +=
+            record->members[i] != replica && replica_may_own(coord, number, record->members[i]);
     return sound > record->member_count / 2;
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
 
-/* Damage on purpose, the same on all replicas (but for `differs_on`): what a fault of a program could
+/* Damage on purpose, but for `differs_on` the same on all replicas: what a fault of a program could
  * do. */
 #define ITEM_KIND         "injected"
 #define SPOILT_TABLES     "phl"

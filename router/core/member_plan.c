@@ -340,7 +340,8 @@ static err check_others(const struct member_plan *plan, const struct shard_entry
         return ERR_OK;
     return REFUSE(plan, ERR_CONFLICT,
                   "shard %" PRIu32 " has %" PRIu32 " healthy replicas of %" PRIu32
-                  " but this one, and rows are taken only while a majority of %" PRIu32 " is healthy",
+                  " but this one, and rows are taken only while a majority of %" PRIu32
+                  " is healthy",
                   shard, healthy, record->member_count, record->member_count / 2 + 1);
 }
 

@@ -25,7 +25,8 @@ struct member_wishes {
     struct member_wish nodes[CLUSTER_NODES_MAX];
     uint32_t node_count;
     bool shards[CLUSTER_SHARDS_MAX]; /* Who is to hold it is wished already. */
-    uint64_t repairs[CLUSTER_SHARDS_MAX]; /* ... whose replica is to leave and come back; 0: a move. */
+    uint64_t
+        repairs[CLUSTER_SHARDS_MAX]; /* ... whose replica is to leave and come back; 0: a move. */
 };
 
 struct member_plan {

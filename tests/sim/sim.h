@@ -461,8 +461,7 @@ struct sim {
     struct sim_counts counts;
     struct hash128 digest;              /* Of every event. */
     uint32_t failed_shard, wrong_shard; /* wrong.c: the second from 1; 0: none. */
-    uint32_t wrong_node;                /* Whose replica of it. */
-    bool wrong_chosen;
+    uint32_t wrong_node, wrong_chosen;  /* Whose replica it is; whether there is to be one. */
     uint32_t told_shard;                /* Of which a server was told something last. */
     char failure[SIM_TEXT_BYTES];       /* Empty: nothing is broken. */
 };
@@ -715,8 +714,6 @@ void members_heal(struct sim *sim);
 void members_again(struct sim *sim);
 /* The record is as it must be in the end, and a node that it does not name holds nothing. */
 bool members_settled(const struct sim *sim, uint32_t shard);
-/* An operator asks that the quarantined replica there is rebuilt; nothing while another wish stands. */
-void members_rebuild(struct sim *sim, uint32_t shard, const struct sim_node *node);
 /* A bit of the replica there may be flipped: a majority of the others stays. */
 bool members_spare(const struct sim *sim, uint32_t shard, const struct sim_node *node);
 /* Who learns the shard, by its record; 0: no one. */

@@ -81,8 +81,7 @@ static void judge_served(const struct doctor_facts *facts, struct findings *out)
     if (facts->shards_listed < facts->shard_count)
         finding_add(out, (struct verdict){ FINDING_UNKNOWN, "shards", "Run it again.", NULL },
                     "%u of %u were listed", facts->shards_listed, facts->shard_count);
-    else if (unowned.count + halves.count + waiting.count + unfit.count + wanting.count ==
-             0)
+    else if (unowned.count + halves.count + waiting.count + unfit.count + wanting.count == 0)
         finding_add(out, (struct verdict){ .level = FINDING_OK, .check = "shards" },
                     "all %u are served", facts->shard_count);
 }

@@ -7,7 +7,8 @@
 #include "client/cli/verb.h"
 #include "client/sdk/client.h"
 
-/* "gold=5", "spoil=p", "spoil-key=636f0001", "spoil-key=636f0001:01ff", "differs-on=7", or an item's UID. */
+/* "gold=5", "spoil=p", "spoil-key=636f0001", "spoil-key=636f0001:01ff", "differs-on=7", or an
+ * item's UID. */
 static void add_damage(json_t *request, const char *what)
 {
     const char *equals = strchr(what, '=');

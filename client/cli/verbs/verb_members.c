@@ -97,8 +97,8 @@ static int rebuild_replica(const struct arguments *arguments)
     if (answer != NULL && wants_json(arguments))
         print_json(answer);
     else if (answer != NULL && state != NULL && strcmp(state, "healthy") == 0)
-        printf("nothing to do: the replica of shard %u on %s is not quarantined\n",
-               (unsigned)shard, node);
+        printf("nothing to do: the replica of shard %u on %s is not quarantined\n", (unsigned)shard,
+               node);
     else if (answer != NULL)
         printf("%s: the replica of shard %u on %s leaves, drops its rows and comes back; "
                "holdfast status shows how far it is\n",
@@ -164,8 +164,9 @@ const struct verb verb_members[] = {
         .topic = VERB_TOPIC_MEMBERS,
         .arguments = "SHARD NODE",
         .summary = "end the quarantine of a shard's replica",
-        .details = "It leaves the shard, drops its rows and comes back by a snapshot of the others. "
-                   "See docs/runbooks/HoldfastReplicaQuarantined.md.",
+        .details =
+            "It leaves the shard, drops its rows and comes back by a snapshot of the others. "
+            "See docs/runbooks/HoldfastReplicaQuarantined.md.",
         .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = rebuild_replica,
     },

@@ -74,9 +74,9 @@ struct rep_peer {
     /* Its outcomes, as compared with ours in this epoch (rep_judge.c). */
     uint64_t agreed_index;
     uint64_t differs_index; /* Where they were first seen to differ; 0: they do not. */
-    uint32_t same_as;       /* Bits by place in rep.peers: who differs as it does, where last seen. */
-    bool diverged;          /* A majority agrees with us: it is told so. */
-    bool quarantined;       /* It says that it was found to differ, by us or another owner. */
+    uint32_t same_as; /* Bits by place in rep.peers: who differs as it does, where last seen. */
+    bool diverged;    /* A majority agrees with us: it is told so. */
+    bool quarantined; /* It says that it was found to differ, by us or another owner. */
     /* Replication. */
     enum rep_peer_mode mode;
     bool probing;        /* PROBE: a message is on its way, */
@@ -156,9 +156,9 @@ struct rep {
     uint64_t retain_index;
     uint64_t snapshot_source;
     bool rows_wanting; /* ADOPTING: see rep_wants_rows. */
-    bool resumes; /* See rep_image. */
-    bool dropped; /* Likewise. */
-    bool buried;  /* REP_DAMAGED: a confirmed record does not name it, and that is promised. */
+    bool resumes;      /* See rep_image. */
+    bool dropped;      /* Likewise. */
+    bool buried;       /* REP_DAMAGED: a confirmed record does not name it, and that is promised. */
     struct rep_seal_answer seal_answer;
     struct rep_fetch_answer fetch_answer;
 
@@ -185,8 +185,8 @@ struct rep {
     struct rep_outcome *outcomes; /* Ring by index; made on first use. */
     struct rep_outcome expected;  /* A peer's, at an index not applied here yet. */
     uint32_t witnesses;           /* rep_judge.c: those of one mind who are counted just now. */
-    struct rep_outcome *told;     /* Owner: of peers that differ, by place, REP_TOLD_MAX each, a ring
-                                   * by index; made on first use, and NULL again with `peers`. */
+    struct rep_outcome *told; /* Owner: of peers that differ, by place, REP_TOLD_MAX each, a ring
+                               * by index; made on first use, and NULL again with `peers`. */
 };
 
 /* rep_out.c */

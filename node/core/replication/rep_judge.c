@@ -1,10 +1,10 @@
 /*
  * Whose outcomes are wrong (DESIGN section 4, Determinism). Replicas apply one log and must come to
- * one running hash of outcomes. Where they do not, the owner counts those who agree with each other.
- * Who differs from such a majority, the owner included, is wrong and is quarantined: it goes on
- * storing and voting, since its log is right, but never owns the shard, serves nothing and gives its
- * rows to no other. A restart does not end that: its promise says it. Without a majority of one mind
- * no one can tell, however many differ from whoever owns the shard.
+ * one running hash of outcomes. Where they do not, the owner counts those who agree with each
+ * other. A replica that differs from such a majority, the owner included, is wrong and is
+ * quarantined: it goes on storing and voting, since its log is right, but never owns the shard,
+ * serves nothing and gives its rows to no other. A restart does not end that: its promise says it.
+ * Without a majority of one mind no one can tell, however many differ from the owner.
  */
 #include <string.h>
 

@@ -439,8 +439,9 @@ static void spoil_as(struct rep_sim *sim, uint64_t id, uint8_t how)
     sim->nodes[id - 1].applied.outcome.bytes[0] ^= how;
 }
 
-/* Two that differ from the owner, and from each other, say nothing about whose outcomes are right. */
-static void those_who_differ_from_each_other_outvote_nobody(void **state)
+/* Two that differ from the owner, and from each other, say nothing about whose outcomes are right.
+ */
+static void those_who_differ_from_each_other_outvote_no_one(void **state)
 {
     struct rep_sim *sim = begin(3);
     (void)state;
@@ -621,7 +622,7 @@ int main(void)
         cmocka_unit_test(a_restart_does_not_end_a_quarantine),
         cmocka_unit_test(two_replicas_that_differ_are_told_and_left_alone),
         cmocka_unit_test(one_that_is_quarantined_is_no_witness),
-        cmocka_unit_test(those_who_differ_from_each_other_outvote_nobody),
+        cmocka_unit_test(those_who_differ_from_each_other_outvote_no_one),
         cmocka_unit_test(a_majority_agrees_with_each_other_before_anyone_is_judged),
         cmocka_unit_test(three_of_one_mind_of_five_judge_the_owner_and_another_one),
         cmocka_unit_test(rows_of_another_end_a_quarantine),

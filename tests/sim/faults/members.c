@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "runtime/cluster/shard_change.h"
 #include "tests/sim/sim.h"
 
 #define REPLICAS 3u
@@ -115,27 +114,6 @@ static void move_shard(struct sim *sim, uint32_t shard, const struct sim_node *t
     wish.members[sim_between(sim, 0, wish.member_count - 1)] = to->id;
     sim->counts.shards_moved++;
     sim_say(sim, "operator moves s%u to node %u", shard, to->id);
-    shard_wish_encode(&wish, &value);
-    etcd_put(sim, cluster_key_slice(&key), buf_slice(&value), 0);
-    buf_deinit(&value);
-}
-
-void members_rebuild(struct sim *sim, uint32_t shard, const struct sim_node *node)
-{
-    struct cluster_key key = cluster_key_shard_wish(SIM_CLUSTER, shard);
-    struct shard_record record;
-    struct buf value = { 0 };
-
-    if (etcd_find(sim, cluster_key_slice(&key)) != NULL || !find_record(sim, shard, &record) ||
-        shard_change_is_open(&record) || !shard_record_has_member(&record, node->id))
-        return;
-    struct shard_wish wish = { .member_count = record.member_count,
-                               .repair = node->id,
-                               .config = record.config };
-
-    memcpy(wish.members, record.members, sizeof wish.members);
-    sim->counts.rebuilds_asked++;
-    sim_say(sim, "operator has s%u of node %u rebuilt", shard, node->id);
     shard_wish_encode(&wish, &value);
     etcd_put(sim, cluster_key_slice(&key), buf_slice(&value), 0);
     buf_deinit(&value);

@@ -1,5 +1,7 @@
 #include "tests/sim/faults/wrong.h"
 
+#include <string.h>
+
 #include "runtime/base/check.h"
 #include "runtime/cluster/cluster_record.h"
 #include "runtime/cluster/shard_change.h"
@@ -22,7 +24,7 @@ static uint64_t drawn(const struct sim *sim, uint64_t salt)
     return (x ^ x >> 29) * 0xbf58476d1ce4e5b9u >> 16;
 }
 
-/* A learner takes rows of an owner that turns out to be wrong half way: it takes no more of them. */
+/* A learner takes rows of an owner that turns out to be wrong half way. */
 static bool waits_for_giver(const struct sim *sim)
 {
     return drawn(sim, 6) % GIVERS == 0;
@@ -82,11 +84,36 @@ static void crash(struct sim *sim, uint64_t number)
         later(sim, 300 + drawn(sim, number) % 3000, number + 1);
 }
 
-/* As the router does for `holdfast replica rebuild`; more than once, as it may be given up. */
+/* As the router does for `holdfast replica rebuild`. */
+static void wish_rebuild(struct sim *sim, uint32_t shard, const struct sim_node *node)
+{
+    struct cluster_key key = cluster_key_shard_wish(SIM_CLUSTER, shard);
+    struct cluster_key record_key = cluster_key_shard(SIM_CLUSTER, shard);
+    const struct etcd_kv *kv = etcd_find(sim, cluster_key_slice(&record_key));
+    struct shard_record record;
+    struct buf value = { 0 };
+
+    if (etcd_find(sim, cluster_key_slice(&key)) != NULL || kv == NULL ||
+        shard_record_decode(buf_slice(&kv->value), &record, NULL) != ERR_OK ||
+        shard_change_is_open(&record) || !shard_record_has_member(&record, node->id))
+        return;
+    struct shard_wish wish = { .member_count = record.member_count,
+                               .repair = node->id,
+                               .config = record.config };
+
+    memcpy(wish.members, record.members, sizeof wish.members);
+    sim->counts.rebuilds_asked++;
+    sim_say(sim, "operator has s%u of node %u rebuilt", shard, node->id);
+    shard_wish_encode(&wish, &value);
+    etcd_put(sim, cluster_key_slice(&key), buf_slice(&value), 0);
+    buf_deinit(&value);
+}
+
+/* More than once, as it may be given up. */
 static void rebuild(struct sim *sim, uint64_t number)
 {
     if (node_get(sim, sim->wrong_node)->slots[sim->wrong_shard - 1].wrong)
-        members_rebuild(sim, sim->wrong_shard - 1, node_get(sim, sim->wrong_node));
+        wish_rebuild(sim, sim->wrong_shard - 1, node_get(sim, sim->wrong_node));
     if (number < REBUILD_FIRST + WISHES_MAX - 1)
         later(sim, 2000 + drawn(sim, number) % 5000, number + 1);
 }
