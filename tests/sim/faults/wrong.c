@@ -6,12 +6,14 @@
 #include "runtime/cluster/cluster_record.h"
 #include "runtime/cluster/shard_change.h"
 
-#define WRONG_RUNS 60u /* Of 256. */
-#define TRIES_MAX  100u
-#define AGAIN_MS   50u
-#define CRASHES    6u /* Of that very node, afterwards. */
-#define WISHES_MAX 6u /* That an operator asks to have it rebuilt. */
-#define GIVERS     2u /* One run of so many waits for an owner that gives a snapshot. */
+#define WRONG_RUNS       60u /* Of 256. */
+#define TRIES_MAX        100u
+#define AGAIN_MS         50u
+#define CRASHES          6u     /* Of that very node, afterwards. */
+#define WISHES_MAX       6u     /* That an operator asks to have it rebuilt. */
+#define GIVERS           2u     /* One run of so many waits for an owner that gives a snapshot, */
+#define GIVER_MS         6000u  /* but no longer, */
+#define SLOW_BYTES_PER_S 16384u /* and gives it slowly: the others need time to find it wrong. */
 
 /* What events of ours count, so that they are told apart. */
 #define CRASH_FIRST   (TRIES_MAX + 1u)
@@ -41,8 +43,12 @@ void wrong_choose(struct sim *sim)
     if (sim->node_count < 3 || sim_without(sim, WITHOUT_rot) || drawn(sim, 1) % 256 >= WRONG_RUNS)
         return;
     sim->wrong_chosen = true;
-    if (!waits_for_giver(sim))
-        later(sim, 500 + drawn(sim, 2) % 3000, 0);
+    later(sim, waits_for_giver(sim) ? GIVER_MS : 500 + drawn(sim, 2) % 3000, 0);
+}
+
+uint32_t wrong_snapshot_pace(const struct sim *sim, uint32_t otherwise)
+{
+    return sim->wrong_chosen && waits_for_giver(sim) ? SLOW_BYTES_PER_S : otherwise;
 }
 
 bool wrong_shard(const struct sim *sim, uint32_t shard)
@@ -123,7 +129,7 @@ void wrong_event(struct sim *sim, const struct sim_event *event)
     struct sim_node *node = node_get(sim, (uint32_t)(drawn(sim, 3) % sim->node_count) + 1);
     uint32_t shard = (uint32_t)(drawn(sim, 4) % sim->shard_count);
 
-    if (sim->healing)
+    if (sim->healing || (event->number < CRASH_FIRST && sim->wrong_shard > 0))
         return;
     if (event->number >= REBUILD_FIRST)
         rebuild(sim, event->number);

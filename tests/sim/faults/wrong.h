@@ -11,6 +11,8 @@
 
 /* Decides for the run, by its seed alone; takes nothing from its chance. */
 void wrong_choose(struct sim *sim);
+/* Bytes a second that an owner gives of a snapshot. */
+uint32_t wrong_snapshot_pace(const struct sim *sim, uint32_t otherwise);
 void wrong_event(struct sim *sim, const struct sim_event *event);
 /* Some replica of the shard was made wrong: from then on outcomes of its replicas may differ. */
 bool wrong_shard(const struct sim *sim, uint32_t shard);
