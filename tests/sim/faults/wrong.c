@@ -18,6 +18,7 @@
 /* What events of ours count, so that they are told apart. */
 #define CRASH_FIRST   (TRIES_MAX + 1u)
 #define REBUILD_FIRST (CRASH_FIRST + CRASHES + 1u)
+#define PULL          (REBUILD_FIRST + WISHES_MAX)
 
 static uint64_t drawn(const struct sim *sim, uint64_t salt)
 {
@@ -115,6 +116,19 @@ static void wish_rebuild(struct sim *sim, uint32_t shard, const struct sim_node 
     buf_deinit(&value);
 }
 
+/* A replica that was behind while this one owned the shard asked for a snapshot, and is heard late.
+ */
+static void late_pull(struct sim *sim)
+{
+    uint32_t from = sim->wrong_node % sim->node_count + 1;
+    struct sim_event event = { .kind = EV_REP, .node = sim->wrong_node, .from = from };
+    struct rep_message pull = { .type = REP_MSG_SNAPSHOT_PULL, .shard = sim->wrong_shard - 1 };
+
+    event.bytes = sim_queue_bytes(&sim->queue);
+    rep_message_encode(&pull, &event.bytes);
+    sim_later(sim, 0, &event);
+}
+
 /* More than once, as it may be given up. */
 static void rebuild(struct sim *sim, uint64_t number)
 {
@@ -131,7 +145,9 @@ void wrong_event(struct sim *sim, const struct sim_event *event)
 
     if (sim->healing || (event->number < CRASH_FIRST && sim->wrong_shard > 0))
         return;
-    if (event->number >= REBUILD_FIRST)
+    if (event->number == PULL)
+        late_pull(sim);
+    else if (event->number >= REBUILD_FIRST)
         rebuild(sim, event->number);
     else if (event->number >= CRASH_FIRST)
         crash(sim, event->number);
@@ -154,6 +170,7 @@ void wrong_look(struct sim *sim, struct sim_node *node, uint32_t shard)
         return;
     node->record_changed = true;
     sim->counts.quarantines++;
+    later(sim, 1 + drawn(sim, 8) % 300, PULL);
     slot->wrong = slot->disk.pending_count == 0; /* What it wrote about it is durable. */
 }
 
