@@ -258,6 +258,7 @@ enum method_trait {
     X(266, READ_DOCUMENTS,         v1,           backup,       ReadDocuments,         read_documents,         SHARD_VIEW,   ADMIN, ORDINARY,  PLAIN,   0,   0) \
     X(267, RESTORE_DOCUMENTS,      v1,           backup,       RestoreDocuments,      restore_documents,      SHARD_VIEW,   ADMIN, ORDINARY,  BESIDE,  0,   0) \
     X(268, RESTORE_DEFINITION,     v1,           backup,       RestoreDefinition,     restore_definition,     ROUTER,       ADMIN, URGENT,    PLAIN,   182, 0) \
+    X(269, REBUILD_REPLICA,        v1,           admin,        RebuildReplica,        rebuild_replica,        ROUTER,       ADMIN, URGENT,    PLAIN,   0,   0) \
     X(270, SET_PRESENCE,          v1,           presence,     SetPresence,           set_presence,           MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
     X(271, CLEAR_PRESENCE,        v1,           presence,     ClearPresence,         clear_presence,         MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
     X(272, GET_PRESENCE,          v1,           presence,     GetPresence,           get_presence,           MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \

@@ -25,12 +25,13 @@
 
 /* ---- what is wanted ---- */
 
-/* Live, whole, and not on its way out. */
-static bool may_join(struct coord *coord, uint64_t replica_id)
+/* Live, whole, and not on its way out. One that was quarantined has to drop its rows first. */
+static bool may_join(struct coord *coord, uint32_t number, uint64_t replica_id)
 {
     const struct node *node = node_find(coord, replica_id);
 
-    return node != NULL && node->record.damaged_shards == 0 && !node_is_full(coord, node) &&
+    return node != NULL && node->record.damaged_shards == 0 &&
+           !node_record_is_quarantined(&node->record, number) && !node_is_full(coord, node) &&
            !node_is_leaving(coord, replica_id);
 }
 
@@ -49,7 +50,7 @@ static uint64_t newcomer(struct coord *coord, uint32_t number, uint64_t removing
         const struct node_record *node = &coord->nodes[i].record;
 
         nodes[i] = (struct placement_node){ node->replica_id, node->zone,
-                                            !may_join(coord, node->replica_id) ||
+                                            !may_join(coord, number, node->replica_id) ||
                                                 node->replica_id == removing };
     }
     return placement_next(number, nodes, coord->node_count, kept, kept_count);
@@ -71,7 +72,7 @@ static bool wish_can_vote(struct coord *coord, uint32_t number)
 static bool wait_for_comer(struct coord *coord, uint32_t number, uint64_t comer, bool *ret_waits)
 {
     struct shard *shard = &coord->shards[number];
-    bool may = comer == 0 || may_join(coord, comer);
+    bool may = comer == 0 || may_join(coord, number, comer);
 
     if (may)
         shard->lost_since_ms = 0;
@@ -115,8 +116,8 @@ static bool follow_wish(struct coord *coord, uint32_t number, struct change *cha
         uint64_t comer = change->adding;
 
         *change = (struct change){ 0 };
-        return waits ||
-               drop_wish(coord, number, comer, "the node is gone, full, damaged or drained");
+        return waits || drop_wish(coord, number, comer,
+                                  "the node is gone, full, damaged, quarantined or drained");
     }
     return change->adding != 0 || change->removing != 0;
 }

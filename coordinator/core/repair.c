@@ -4,6 +4,8 @@
  * move, and the record says which half is done: while it names the replica, and that is damaged, it
  * is to leave; once it does not, it is to come. So any coordinator goes on where the last one
  * stopped. A node says what it found damaged in its record, and takes it out once it dropped it.
+ * A quarantined replica is rebuilt the same way, but only when an operator wishes it: its volume is
+ * what shows the cause.
  *
  * A replica leaves only while all others are there, whole and near: three with one damaged need
  * both others already, so for the time being nothing is lost. Two damaged ones are left alone.
@@ -100,6 +102,19 @@ static bool waits_for_upgrade(struct coord *coord, uint64_t damaged, uint64_t ot
            coord->now_ms - node->since_ms < coord->limits.repair_upgrade_ms;
 }
 
+/* Rows come from one whose outcomes are right: a majority of the members, without `replica`. A
+ * quarantined one stores and votes, so several may be rebuilt, one after the other. */
+static bool majority_is_sound(struct coord *coord, uint32_t number, uint64_t replica)
+{
+    const struct shard_record *record = &coord->shards[number].record;
+    uint32_t sound = 0;
+
+    for (uint32_t i = 0; i < record->member_count; i++)
+        sound +=
+            record->members[i] != replica && replica_may_own(coord, number, record->members[i]);
+    return sound > record->member_count / 2;
+}
+
 /* All others are there, whole, and near. Asks the owner if only that is not known. */
 static bool can_do_without(struct coord *coord, uint32_t number, uint64_t damaged,
                            struct coord_out *out)
@@ -177,8 +192,24 @@ static bool may_come_back(struct coord *coord, uint32_t number, uint64_t replica
 {
     const struct node *node = node_find(coord, replica_id);
 
-    return node != NULL && !node_record_is_damaged(&node->record, number) &&
+    return node != NULL && node_record_may_own(&node->record, number) &&
            !node_is_full(coord, node) && !node_is_leaving(coord, replica_id);
+}
+
+/* It came back since it was wished: whatever it is now, it is not rebuilt for ever. */
+static bool came_back(const struct shard *shard)
+{
+    return shard->wish.config != 0 && shard->record.phase == SHARD_STABLE &&
+           shard->record.config > shard->wish.config;
+}
+
+static bool may_leave(struct coord *coord, uint32_t number, uint64_t replica, struct coord_out *out)
+{
+    bool alone = replica_is_damaged(coord, number, replica)
+                     ? find_damaged(coord, number) == replica
+                     : majority_is_sound(coord, number, replica);
+
+    return alone && can_do_without(coord, number, replica, out);
 }
 
 void repair_over(struct coord *coord, uint32_t number)
@@ -186,7 +217,7 @@ void repair_over(struct coord *coord, uint32_t number)
     const struct shard *shard = &coord->shards[number];
     uint64_t replica = shard->wish.repair;
     bool done = replica_is_among(shard->record.members, shard->record.member_count, replica) &&
-                replica_is_whole(coord, number, replica);
+                replica_may_own(coord, number, replica);
 
     coord->stats.repairs_done += done;
     coord->stats.repairs_given_up += !done;
@@ -205,10 +236,10 @@ bool repair_follow(struct coord *coord, uint32_t number, struct change *ret_chan
 
     if (!is_member && record->member_count >= shard->wish.member_count)
         return false; /* Another came in its place: an operator moved the shard. */
-    if (node_is_removed(coord, replica) || (is_member && replica_is_whole(coord, number, replica)))
+    if (node_is_removed(coord, replica) ||
+        (is_member && (came_back(shard) || replica_may_own(coord, number, replica))))
         return false;
-    if (is_member && find_damaged(coord, number) == replica &&
-        can_do_without(coord, number, replica, out))
+    if (is_member && may_leave(coord, number, replica, out))
         ret_change->removing = replica;
     if (!is_member && may_come_back(coord, number, replica))
         ret_change->adding = replica;

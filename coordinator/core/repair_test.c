@@ -308,6 +308,113 @@ static void a_removed_node_is_not_brought_back(void **state)
     world_free(world);
 }
 
+/* An operator asks that node 3's replica of shard 5 is rebuilt. */
+static void wish_rebuild(struct world *world)
+{
+    struct shard_record record = world_shard(world, 5);
+    struct shard_wish wish = { .member_count = record.member_count,
+                               .repair = 3,
+                               .config = record.config };
+
+    for (uint32_t i = 0; i < record.member_count; i++)
+        wish.members[i] = record.members[i];
+    world_wish_shard(world, 5, &wish);
+}
+
+static struct world *world_quarantined(void)
+{
+    struct world *world = world_new();
+
+    world_start(world);
+    world_run(world, WAIT);
+    world_node_quarantined(world, 3, 1, 5);
+    world_run(world, WAIT);
+    return world;
+}
+
+static void a_quarantined_replica_leaves_only_when_it_is_asked_for(void **state)
+{
+    struct world *world = world_quarantined();
+    struct shard_wish wish;
+
+    (void)state;
+    assert_true(names(world, 5, 3));
+    assert_false(world_shard_wish(world, 5, &wish));
+    wish_rebuild(world);
+    world_run(world, 2000);
+    assert_int_equal(members(world, 5), 2);
+    assert_false(names(world, 5, 3));
+    world_replace_coordinator(world); /* Another one goes on. */
+    world_elect(world);
+    world_run(world, 2000);
+    assert_false(names(world, 5, 3)); /* It has not dropped its rows yet. */
+    world_node_quarantined(world, 3, 1, UINT32_MAX);
+    world_run(world, 2000);
+    assert_int_equal(members(world, 5), 3);
+    assert_true(names(world, 5, 3));
+    assert_int_equal(world_shard(world, 5).phase, SHARD_STABLE);
+    assert_false(world_shard_wish(world, 5, &wish));
+    assert_int_equal(world_stats(world).repairs_done, 1);
+    world_free(world);
+}
+
+/* It came back, and differs again: another program would go round for ever. */
+static void a_replica_that_differs_again_is_not_rebuilt_twice(void **state)
+{
+    struct world *world = world_quarantined();
+    struct shard_wish wish;
+
+    (void)state;
+    wish_rebuild(world);
+    world_run(world, 2000);
+    assert_false(names(world, 5, 3));
+    world->learner_lag = UINT64_MAX;
+    world_node_quarantined(world, 3, 1, UINT32_MAX);
+    world_run(world, 1000);
+    assert_int_equal(world_shard(world, 5).learner, 3);
+    world_node_quarantined(world, 3, 1, 5);
+    world->learner_lag = 0;
+    world_run(world, WAIT);
+    assert_true(names(world, 5, 3));
+    assert_false(world_shard_wish(world, 5, &wish));
+    assert_int_equal(world_stats(world).repairs_given_up, 1);
+    assert_int_equal(world_stats(world).repairs_begun, 1);
+    world_free(world);
+}
+
+/* Rows come from a majority of right ones: of three, both others. */
+static void a_quarantined_replica_stays_while_another_one_is_quarantined(void **state)
+{
+    struct world *world = world_quarantined();
+    struct shard_wish wish;
+
+    (void)state;
+    world_node_quarantined(world, world_shard(world, 5).owner == 1 ? 2 : 1, 1, 5);
+    world_run(world, 1000);
+    wish_rebuild(world);
+    world_run(world, 2 * world->limits.change_abort_ms);
+    assert_int_equal(members(world, 5), 3);
+    assert_false(world_shard_wish(world, 5, &wish));
+    assert_int_equal(world_stats(world).repairs_given_up, 1);
+    world_free(world);
+}
+
+/* It would bring its wrong rows. */
+static void one_that_has_not_dropped_what_it_had_does_not_come_by_any_other_way(void **state)
+{
+    struct world *world = world_quarantined();
+
+    (void)state;
+    wish_rebuild(world);
+    world_run(world, 3 * world->limits.change_abort_ms);
+    assert_int_equal(members(world, 5), 2); /* The repair was given up, too few are left, */
+    assert_false(names(world, 5, 3));       /* and it is the only node that could come. */
+    world_node_quarantined(world, 3, 1, UINT32_MAX);
+    world_run(world, 2000);
+    assert_int_equal(members(world, 5), 3);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +433,10 @@ int main(void)
         cmocka_unit_test(a_learner_that_is_damaged_learns_nothing),
         cmocka_unit_test(lost_answers_change_nothing),
         cmocka_unit_test(a_removed_node_is_not_brought_back),
+        cmocka_unit_test(a_quarantined_replica_leaves_only_when_it_is_asked_for),
+        cmocka_unit_test(a_replica_that_differs_again_is_not_rebuilt_twice),
+        cmocka_unit_test(a_quarantined_replica_stays_while_another_one_is_quarantined),
+        cmocka_unit_test(one_that_has_not_dropped_what_it_had_does_not_come_by_any_other_way),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

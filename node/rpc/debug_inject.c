@@ -10,7 +10,8 @@
 #include "runtime/base/check.h"
 #include "runtime/base/hex.h"
 
-/* Damage on purpose, the same on all replicas: what a fault of a program could do. */
+/* Damage on purpose, but for `differs_on` the same on all replicas: what a fault of a program could
+ * do. */
 #define ITEM_KIND         "injected"
 #define SPOILT_TABLES     "phl"
 #define SPOILT_DIGITS_MAX 4096u
@@ -122,6 +123,8 @@ static err debug_inject_handle(struct apply_context *context, const ProtobufCMes
         spoil(context, request->spoil_table[0]);
     if (request->spoil_key[0] != 0)
         spoil_key(context, request);
+    if (request->differs_on != 0 && request->differs_on == context->replica)
+        context->meta->outcome_hash.bytes[0] ^= 1;
     return ERR_OK;
 }
 

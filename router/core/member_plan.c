@@ -17,10 +17,14 @@ void member_wishes_take(struct member_wishes *wishes, const char *cluster, struc
                         struct slice value, int64_t mod_revision)
 {
     struct cluster_key_parts parts = cluster_key_parse(cluster, key);
+    struct shard_wish held;
     struct node_wish wish;
 
-    if (parts.kind == CLUSTER_KEY_SHARD_WISH)
+    if (parts.kind == CLUSTER_KEY_SHARD_WISH) {
         wishes->shards[parts.shard] = true;
+        wishes->repairs[parts.shard] =
+            shard_wish_decode(value, &held, NULL) == ERR_OK ? held.repair : 0;
+    }
     if (parts.kind != CLUSTER_KEY_NODE_WISH || wishes->node_count == CLUSTER_NODES_MAX ||
         node_wish_decode(value, &wish, NULL) != ERR_OK)
         return;
@@ -304,6 +308,96 @@ err member_plan_move(const struct member_plan *plan, uint32_t shard, uint64_t fr
     replace(&wish, from, to);
     *ret_wish = wish;
     return ERR_OK;
+}
+
+/* ---- rebuild ---- */
+/* All others keep what the shard stored, and a majority of its members has right rows besides: the
+ * coordinator asks the same again, at each step (coordinator/core/repair.c). */
+static err check_others(const struct member_plan *plan, const struct shard_entry *entry,
+                        uint32_t shard, uint64_t replica_id)
+{
+    const struct shard_record *record = &entry->record;
+    uint32_t healthy = 0;
+
+    for (uint32_t i = 0; i < record->member_count; i++) {
+        uint64_t other = record->members[i];
+        const struct node_record *node = shard_map_find_node(plan->map, other);
+
+        if (other == replica_id)
+            continue;
+        if (node == NULL)
+            return REFUSE(plan, ERR_CONFLICT,
+                          "node %" PRIu64 ", which holds shard %" PRIu32 ", is not up", other,
+                          shard);
+        if (node_record_is_damaged(node, shard))
+            return REFUSE(plan, ERR_CONFLICT,
+                          "the replica of shard %" PRIu32 " on node %" PRIu64
+                          " is damaged: its repair comes first",
+                          shard, other);
+        healthy += node_record_may_own(node, shard);
+    }
+    if (healthy > record->member_count / 2)
+        return ERR_OK;
+    return REFUSE(plan, ERR_CONFLICT,
+                  "shard %" PRIu32 " has %" PRIu32 " healthy replicas of %" PRIu32
+                  " but this one, and rows are taken only while a majority of %" PRIu32
+                  " is healthy",
+                  shard, healthy, record->member_count, record->member_count / 2 + 1);
+}
+
+static err check_rebuilt(const struct member_plan *plan, const struct shard_entry *entry,
+                         uint32_t shard, uint64_t replica_id)
+{
+    const struct node_record *node = shard_map_find_node(plan->map, replica_id);
+
+    if (node == NULL)
+        return REFUSE(plan, ERR_CONFLICT, "node %" PRIu64 " is not up", replica_id);
+    if (node_record_is_damaged(node, shard))
+        return REFUSE(plan, ERR_CONFLICT,
+                      "the replica of shard %" PRIu32 " on node %" PRIu64
+                      " is damaged: it is repaired by itself",
+                      shard, replica_id);
+    if (member_wishes_find(plan->wishes, replica_id) != NULL)
+        return REFUSE(plan, ERR_CONFLICT,
+                      "node %" PRIu64 " is drained or removed: it could not come back", replica_id);
+    if (entry->record.owner == replica_id)
+        return REFUSE(plan, ERR_CONFLICT,
+                      "node %" PRIu64 " owns shard %" PRIu32
+                      ": another owner is named as soon as a healthy one is up; repeat the call",
+                      replica_id, shard);
+    return check_others(plan, entry, shard, replica_id);
+}
+
+err member_plan_rebuild(const struct member_plan *plan, uint32_t shard, uint64_t replica_id,
+                        struct shard_wish *ret_wish, enum rebuild_state *ret_state)
+{
+    const struct shard_entry *entry = shard_map_find(plan->map, shard);
+
+    if (entry == NULL) {
+        refusal_make_shard(plan->arena, plan->ret_detail, "shard", shard,
+                           shard_map_shard_count(plan->map));
+        return ERR_INVALID;
+    }
+    *ret_state = REBUILD_UNDER_WAY;
+    if (plan->wishes->shards[shard] && plan->wishes->repairs[shard] == replica_id)
+        return ERR_OK;
+    struct shard_wish wish = wish_of(&entry->record);
+    const struct node_record *node = shard_map_find_node(plan->map, replica_id);
+
+    if (plan->wishes->shards[shard] || shard_change_is_open(&entry->record))
+        return REFUSE(plan, ERR_CONFLICT, "the replicas of shard %" PRIu32 " change just now",
+                      shard);
+    if (!has(&wish, replica_id))
+        return REFUSE(plan, ERR_INVALID, "node %" PRIu64 " holds no replica of shard %" PRIu32,
+                      replica_id, shard);
+    *ret_state = REBUILD_HEALTHY;
+    if (node != NULL && node_record_may_own(node, shard))
+        return ERR_OK;
+    wish.repair = replica_id;
+    wish.config = entry->record.config;
+    *ret_wish = wish;
+    *ret_state = REBUILD_ASKED;
+    return check_rebuilt(plan, entry, shard, replica_id);
 }
 
 /* ---- rebalance ---- */

@@ -25,6 +25,8 @@ struct member_wishes {
     struct member_wish nodes[CLUSTER_NODES_MAX];
     uint32_t node_count;
     bool shards[CLUSTER_SHARDS_MAX]; /* Who is to hold it is wished already. */
+    uint64_t
+        repairs[CLUSTER_SHARDS_MAX]; /* ... whose replica is to leave and come back; 0: a move. */
 };
 
 struct member_plan {
@@ -53,6 +55,15 @@ NODISCARD err member_plan_undrain(const struct member_plan *plan, uint64_t repli
 NODISCARD err member_plan_remove(const struct member_plan *plan, uint64_t replica_id);
 NODISCARD err member_plan_move(const struct member_plan *plan, uint32_t shard, uint64_t from,
                                uint64_t to, struct shard_wish *ret_wish);
+
+/*
+ * That a quarantined replica leaves its shard and comes back (docs/membership.md). *ret_state:
+ * REBUILD_ASKED, and *ret_wish is to be written; else nothing is.
+ */
+enum rebuild_state { REBUILD_ASKED, REBUILD_UNDER_WAY, REBUILD_HEALTHY };
+NODISCARD err member_plan_rebuild(const struct member_plan *plan, uint32_t shard,
+                                  uint64_t replica_id, struct shard_wish *ret_wish,
+                                  enum rebuild_state *ret_state);
 
 struct member_move {
     uint32_t shard;

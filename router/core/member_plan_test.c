@@ -37,7 +37,8 @@ static void put(struct fixture *f, struct cluster_key key, struct buf *value)
     buf_deinit(value);
 }
 
-static void node_up(struct fixture *f, uint64_t id, const char *zone)
+static void node_say(struct fixture *f, uint64_t id, const char *zone,
+                     void (*mark)(struct node_record *record, uint32_t shard))
 {
     struct node_record record = { .replica_id = id };
     struct buf value = { 0 };
@@ -47,8 +48,24 @@ static void node_up(struct fixture *f, uint64_t id, const char *zone)
     snprintf(record.peer_address, sizeof record.peer_address, "127.0.0.1:80%02u", (unsigned)id);
     snprintf(record.zone, sizeof record.zone, "%s", zone);
     snprintf(record.version, sizeof record.version, "test");
+    if (mark != NULL)
+        mark(&record, 0);
     node_record_encode(&record, &value);
     put(f, cluster_key_node(CLUSTER, id), &value);
+}
+
+static void node_up(struct fixture *f, uint64_t id, const char *zone)
+{
+    node_say(f, id, zone, NULL);
+}
+
+/* Its replica of shard 0 is damaged or quarantined. */
+static void node_unfit(struct fixture *f, uint64_t id,
+                       void (*mark)(struct node_record *record, uint32_t shard))
+{
+    static const char *const zones[] = { "a", "b", "c" };
+
+    node_say(f, id, zones[id - 1], mark);
 }
 
 static void node_down(struct fixture *f, uint64_t id)
@@ -252,6 +269,67 @@ static void a_rebalance_separates_replicas_of_one_zone(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void rebuild_wish(struct fixture *f, uint32_t shard, uint64_t repair)
+{
+    struct cluster_key key = cluster_key_shard_wish(CLUSTER, shard);
+    struct shard_wish wanted = { .member_count = 3, .members = { 1, 2, 3 }, .repair = repair };
+    struct buf value = { 0 };
+
+    shard_wish_encode(&wanted, &value);
+    member_wishes_take(f->wishes, CLUSTER, cluster_key_slice(&key), buf_slice(&value), 5);
+    buf_deinit(&value);
+}
+
+/* Shard 0 is owned by node 1. */
+static void a_replica_is_rebuilt_while_the_others_are_healthy(void **state)
+{
+    struct fixture *f = *state;
+    enum rebuild_state done;
+    struct shard_wish wanted;
+
+    assert_refused(f, member_plan_rebuild(&f->plan, SHARDS, 1, &wanted, &done), "no such shard");
+    node_up(f, 4, "a");
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 4, &wanted, &done),
+                   "node 4 holds no replica of shard 0");
+    assert_int_equal(member_plan_rebuild(&f->plan, 0, 3, &wanted, &done), ERR_OK);
+    assert_int_equal(done, REBUILD_HEALTHY);
+    node_unfit(f, 3, node_record_mark_quarantined);
+    assert_int_equal(member_plan_rebuild(&f->plan, 0, 3, &wanted, &done), ERR_OK);
+    assert_int_equal(done, REBUILD_ASKED);
+    assert_true(wanted.repair == 3 && wanted.config == 1 && wanted.member_count == 3);
+    rebuild_wish(f, 0, 3);
+    assert_int_equal(member_plan_rebuild(&f->plan, 0, 3, &wanted, &done), ERR_OK);
+    assert_int_equal(done, REBUILD_UNDER_WAY);
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 2, &wanted, &done), "change just now");
+}
+
+static void a_rebuild_that_could_cost_rows_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    enum rebuild_state done;
+    struct shard_wish wanted;
+
+    node_unfit(f, 1, node_record_mark_quarantined);
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 1, &wanted, &done), "node 1 owns shard 0");
+    node_unfit(f, 3, node_record_mark_quarantined);
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 3, &wanted, &done),
+                   "shard 0 has 1 healthy replicas of 3 but this one");
+    node_up(f, 1, "a");
+    node_unfit(f, 2, node_record_mark_damaged);
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 3, &wanted, &done),
+                   "on node 2 is damaged: its repair comes first");
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 2, &wanted, &done),
+                   "on node 2 is damaged: it is repaired by itself");
+    node_down(f, 2);
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 3, &wanted, &done),
+                   "node 2, which holds shard 0, is not up");
+    node_up(f, 2, "b");
+    wish(f, 3, NODE_DRAIN);
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 3, &wanted, &done), "could not come back");
+    node_down(f, 3);
+    assert_refused(f, member_plan_rebuild(&f->plan, 0, 3, &wanted, &done), "node 3 is not up");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +339,8 @@ int main(void)
         TEST(moves_that_make_no_sense_are_refused),
         TEST(a_rebalance_evens_out_and_keeps_zones_apart),
         TEST(a_rebalance_separates_replicas_of_one_zone),
+        TEST(a_replica_is_rebuilt_while_the_others_are_healthy),
+        TEST(a_rebuild_that_could_cost_rows_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,8 @@ void shard_wish_encode(const struct shard_wish *wish, struct buf *out)
     put(object, "members", decimal_list(wish->members, wish->member_count));
     if (wish->repair != 0)
         put(object, "repair", record_decimal(wish->repair));
+    if (wish->config != 0)
+        put(object, "config", record_decimal(wish->config));
     print(object, out);
 }
 
@@ -253,6 +255,7 @@ err shard_wish_decode(struct slice json, struct shard_wish *ret_wish, struct rec
 
     wish.member_count = record_u64_list(&f, "members", wish.members, CLUSTER_MEMBERS_MAX);
     wish.repair = record_u64_or_zero(&f, "repair");
+    wish.config = record_u64_or_zero(&f, "config");
     err e = record_fields_close(&f, ret_why);
     if (e == ERR_OK)
         e = shard_wish_validate(&wish, ret_why);

@@ -87,8 +87,10 @@ struct node_wish {
 struct shard_wish {
     uint32_t member_count; /* 1 to CLUSTER_MEMBERS_MAX, no id twice. */
     uint64_t members[CLUSTER_MEMBERS_MAX];
-    uint64_t repair; /* The one of them that is damaged: it leaves and comes back. 0: an operator's
-                      * wish. */
+    uint64_t repair; /* The one of them that is damaged, or quarantined: it leaves and comes back.
+                      * 0: an operator's move. */
+    uint64_t config; /* Of a repair that an operator asked for: the record's when it was asked. A
+                      * later one that names `repair` ends it. 0: any. */
 };
 
 enum server_state { SERVER_LIVE, SERVER_EXPIRING };

@@ -85,6 +85,7 @@ UNIT_OF_METHOD = {
 OF_ETCD = {
     "SessionService/RegisterServer": {"name": "unheard"},
     "AdminService/MoveShard": {"shard": 0, "from": "node-1", "to": "node-2"},
+    "AdminService/RebuildReplica": {"shard": 0, "node": "node-1"},
     "AdminService/ChangeNode": {"node": "node-1", "want": "drain"},
     "AdminService/RebalanceShards": {},
     "AdminService/AcceptEtcdRestore": {},
@@ -100,6 +101,7 @@ OF_ETCD = {
 # OUTCOME_UNKNOWN of these needs an etcd that falls silent between a read and a write; a batch tells it of its elements.
 for name in (*(method for method, route in ROUTES.items() if route == "SCATTER"), "SessionService/RegisterServer",
              "AdminService/SetPolicy", "AdminService/MoveShard", "AdminService/ChangeNode",
+             "AdminService/RebuildReplica",
              "AdminService/RebalanceShards", "AdminService/AcceptEtcdRestore", "BackupService/PrepareRestore"):
     UNIT_OF_METHOD[(name, "OUTCOME_UNKNOWN", False)] = RPC_TEST
 # Given when two callers change one record of etcd within the same milliseconds, or when etcd holds
@@ -109,6 +111,7 @@ RACES = {
     ("AdminService/AcceptEtcdRestore", "VERSION_CONFLICT"),
     ("AdminService/ChangeNode", "VERSION_CONFLICT"),
     ("AdminService/MoveShard", "VERSION_CONFLICT"),
+    ("AdminService/RebuildReplica", "VERSION_CONFLICT"),
     ("AdminService/RebalanceShards", "VERSION_CONFLICT"),
     ("BackupService/PrepareRestore", "VERSION_CONFLICT"),
 }

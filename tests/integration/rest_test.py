@@ -215,10 +215,11 @@ class Rest(ClusterTest):
         """Of every method that names one."""
         count = self.good("GetCluster")["shardCount"]
         places = {"shard": 0, "other_shard": 1, "key": "70"}
-        bodies = {"MoveShard": {"from": "node-1", "to": "node-2"}, "RepairRow": {"reason": "test"},
+        bodies = {"MoveShard": {"from": "node-1", "to": "node-2"}, "RebuildReplica": {"node": "node-1"},
+                  "RepairRow": {"reason": "test"},
                   "RebuildCounts": {"rebuildId": "r1", "part": "REBUILD_PART_COUNTS"}}
         named = {name: path for name, (_, path) in self.routes.items() if "{shard}" in path}
-        self.assertEqual(len(named), 10, named)
+        self.assertEqual(len(named), 11, named)
         for name, path in named.items():
             for field in ("shard", "other_shard"):
                 for shard in (count, 65536, 2**32 - 1):
@@ -421,6 +422,7 @@ class Rest(ClusterTest):
                 ("FlagEdges", {"player_id": ada}, {"reason": "test", "targetIds": ["none"]}),
                 ("RepairRow", {"shard": 0, "key": "70"}, {"reason": "test"}),
                 ("MoveShard", {"shard": 0}, {"from": "nowhere", "to": "elsewhere"}),
+                ("RebuildReplica", {"shard": 0}, {"node": "nowhere"}),
                 ("ChangeNode", {"node": "nowhere"}, {"want": "drain"})):
             status, _, answer = self.route(operation, path, body, headers=self.as_system("admin"))
             self.assertIn(status, (400, 404, 409), (operation, answer))

@@ -134,7 +134,7 @@ enum sim_kind {
     X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
-    X(bits_flipped) X(outcomes_spoilt) X(quarantines) X(servers_flapped) X(credits_late) SIM_INJECTED(X) X(nodes_come)     \
+    X(bits_flipped) X(outcomes_spoilt) X(quarantines) X(rebuilds_asked) X(servers_flapped) X(credits_late) SIM_INJECTED(X) X(nodes_come)     \
     X(nodes_gone) X(nodes_removed) X(nodes_drained) X(shards_moved) X(disks_filled)                        \
     X(upgrades) X(programs_taken_back)
 /* clang-format on */
@@ -461,6 +461,7 @@ struct sim {
     struct sim_counts counts;
     struct hash128 digest;              /* Of every event. */
     uint32_t failed_shard, wrong_shard; /* wrong.c: the second from 1; 0: none. */
+    uint32_t wrong_node, wrong_chosen;  /* Whose replica it is; whether there is to be one. */
     uint32_t told_shard;                /* Of which a server was told something last. */
     char failure[SIM_TEXT_BYTES];       /* Empty: nothing is broken. */
 };

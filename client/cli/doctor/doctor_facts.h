@@ -57,6 +57,7 @@ struct shard_facts {
     bool serving;
     uint32_t members, unreachable, catching_up; /* Replicas by the record, and those of them. */
     uint32_t quarantined;                       /* Likewise. */
+    uint32_t rows_wanting;                      /* Likewise. */
     bool diverged;                              /* Outcomes differ at one index. */
     uint64_t learner;                           /* 0: none. */
     uint64_t transfers_open, transfers_oldest_ms;

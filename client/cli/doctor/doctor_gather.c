@@ -182,6 +182,7 @@ static void take_replica(struct doctor_facts *facts, struct shard_facts *shard,
     shard->unreachable += strcmp(state, "unreachable") == 0;
     shard->catching_up += strcmp(state, "catching_up") == 0;
     shard->quarantined += strcmp(state, "quarantined") == 0;
+    shard->rows_wanting += strcmp(state, "rows_wanting") == 0;
     if (node != NULL) {
         node->damaged += strcmp(state, "damaged") == 0;
         node->quarantined += strcmp(state, "quarantined") == 0;

@@ -33,7 +33,8 @@ static void add_shards(struct findings *out, struct verdict verdict,
 
 static void judge_served(const struct doctor_facts *facts, struct findings *out)
 {
-    struct shard_names unowned = { 0 }, halves = { 0 }, waiting = { 0 }, unfit = { 0 };
+    struct shard_names unowned = { 0 }, halves = { 0 }, waiting = { 0 }, unfit = { 0 },
+                       wanting = { 0 };
 
     for (uint32_t i = 0; i < facts->shards_listed; i++) {
         const struct shard_facts *shard = &facts->shards[i];
@@ -43,6 +44,8 @@ static void judge_served(const struct doctor_facts *facts, struct findings *out)
             name_shard(&unowned, shard->shard);
         else if ((shard->members - shard->unreachable) * 2 <= shard->members)
             name_shard(&halves, shard->shard);
+        else if (shard->rows_wanting > 0)
+            name_shard(&wanting, shard->shard);
         else if (shard->quarantined > 0 &&
                  shard->quarantined + shard->unreachable == shard->members)
             name_shard(&unfit, shard->shard);
@@ -66,13 +69,19 @@ static void judge_served(const struct doctor_facts *facts, struct findings *out)
                &unfit, "not served, since all members that are up are quarantined");
     add_shards(out,
                (struct verdict){ FINDING_FAIL, "shards",
+                                 "Start the nodes of the other members: one that is quarantined "
+                                 "gives no rows.",
+                                 "HoldfastReplicaQuarantined" },
+               &wanting, "not served, since only quarantined members have the rows");
+    add_shards(out,
+               (struct verdict){ FINDING_FAIL, "shards",
                                  "A failover takes a second or two: run it again.",
                                  "HoldfastShardsUnserved" },
                &waiting, "not served");
     if (facts->shards_listed < facts->shard_count)
         finding_add(out, (struct verdict){ FINDING_UNKNOWN, "shards", "Run it again.", NULL },
                     "%u of %u were listed", facts->shards_listed, facts->shard_count);
-    else if (unowned.count + halves.count + waiting.count + unfit.count == 0)
+    else if (unowned.count + halves.count + waiting.count + unfit.count + wanting.count == 0)
         finding_add(out, (struct verdict){ .level = FINDING_OK, .check = "shards" },
                     "all %u are served", facts->shard_count);
 }
@@ -96,7 +105,7 @@ static uint32_t judge_broken(const struct doctor_facts *facts, struct findings *
             finding_add(out,
                         (struct verdict){ FINDING_FAIL, "replicas",
                                           "Keep a copy of its volume, to find the cause; then "
-                                          "replace the node.",
+                                          "holdfast replica rebuild SHARD NODE.",
                                           "HoldfastReplicaQuarantined" },
                         "%s has %u that differ from a majority", node->name, node->quarantined);
     }

@@ -346,6 +346,14 @@ static void shard_of_quarantined_members(struct doctor_facts *f)
     f->shards[2].quarantined = f->shards[2].members - 1;
 }
 
+static void shard_without_rows(struct doctor_facts *f)
+{
+    f->shards[2].serving = false;
+    f->shards[2].unreachable = 1;
+    f->shards[2].quarantined = 1;
+    f->shards[2].rows_wanting = 1;
+}
+
 static void shard_between_owners(struct doctor_facts *f)
 {
     f->shards[2].serving = false;
@@ -503,6 +511,8 @@ static const struct {
     { shard_below_majority, FINDING_FAIL, "shards", "majority of their replicas: shard 2",
       "HoldfastShardsUnserved", "replicas" },
     { shard_of_quarantined_members, FINDING_FAIL, "shards", "are quarantined: shard 2",
+      "HoldfastReplicaQuarantined", "replicas" },
+    { shard_without_rows, FINDING_FAIL, "shards", "members have the rows: shard 2",
       "HoldfastReplicaQuarantined", "replicas" },
     { shard_between_owners, FINDING_FAIL, "shards", "not served: shard 2", "HoldfastShardsUnserved",
       NULL },

@@ -7,7 +7,8 @@
 #include "client/cli/verb.h"
 #include "client/sdk/client.h"
 
-/* "gold=5", "spoil=p", "spoil-key=636f0001", "spoil-key=636f0001:01ff", or an item's UID. */
+/* "gold=5", "spoil=p", "spoil-key=636f0001", "spoil-key=636f0001:01ff", "differs-on=7", or an
+ * item's UID. */
 static void add_damage(json_t *request, const char *what)
 {
     const char *equals = strchr(what, '=');
@@ -25,6 +26,10 @@ static void add_damage(json_t *request, const char *what)
     }
     if (strncmp(what, "spoil=", 6) == 0) {
         json_object_set_new(request, "spoilTable", json_string(equals + 1));
+        return;
+    }
+    if (strncmp(what, "differs-on=", 11) == 0) {
+        json_object_set_new(request, "differsOn", json_string(equals + 1));
         return;
     }
     json_object_set_new(request, "currency", json_stringn(what, (size_t)(equals - what)));
@@ -50,7 +55,8 @@ const struct verb verb_debug_inject[] = {
     {
         .words = "debug inject",
         .topic = VERB_TOPIC_LOOK,
-        .arguments = "PLAYER UID|CURRENCY=AMOUNT|spoil=TABLE|spoil-key=KEY[:VALUE]",
+        .arguments = "PLAYER UID|CURRENCY=AMOUNT|spoil=TABLE|spoil-key=KEY[:VALUE]|"
+                     "differs-on=REPLICA",
         .summary = "damage a record on purpose, for tests",
         .options = VERB_OPTIONS(&option_op_id, OPTIONS_OF_CALLS),
         .run = inject,

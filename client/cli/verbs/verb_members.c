@@ -1,5 +1,6 @@
-/* node, shard, rebalance: who holds which shard. docs/nodes.md. */
+/* node, shard, replica, rebalance: who holds which shard. docs/nodes.md. */
 #include <stdio.h>
+#include <string.h>
 
 #include "client/cli/help.h"
 #include "client/cli/console/options.h"
@@ -81,6 +82,31 @@ static int move(const struct arguments *arguments)
     return code;
 }
 
+static int rebuild_replica(const struct arguments *arguments)
+{
+    const char *node = arguments->words[1];
+    uint32_t shard;
+    int code;
+
+    if (argument_number("SHARD", arguments->words[0], 0, 4095, &shard) != ERR_OK)
+        return 2;
+    json_t *answer = call_json(arguments, "AdminService/RebuildReplica",
+                               json_pack("{s:i, s:s}", "shard", (int)shard, "node", node), &code);
+    const char *state = json_string_value(json_object_get(answer, "state"));
+
+    if (answer != NULL && wants_json(arguments))
+        print_json(answer);
+    else if (answer != NULL && state != NULL && strcmp(state, "healthy") == 0)
+        printf("nothing to do: the replica of shard %u on %s is not quarantined\n", (unsigned)shard,
+               node);
+    else if (answer != NULL)
+        printf("%s: the replica of shard %u on %s leaves, drops its rows and comes back; "
+               "holdfast status shows how far it is\n",
+               state != NULL ? state : "asked", (unsigned)shard, node);
+    json_decref(answer);
+    return code;
+}
+
 static int rebalance(const struct arguments *arguments)
 {
     bool dry_run = option_is_set(arguments, &option_dry_run);
@@ -132,6 +158,17 @@ const struct verb verb_members[] = {
         .summary = "let another node hold a shard",
         .options = VERB_OPTIONS(&option_from, &option_to, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = move,
+    },
+    {
+        .words = "replica rebuild",
+        .topic = VERB_TOPIC_MEMBERS,
+        .arguments = "SHARD NODE",
+        .summary = "end the quarantine of a shard's replica",
+        .details =
+            "It leaves the shard, drops its rows and comes back by a snapshot of the others. "
+            "See docs/runbooks/HoldfastReplicaQuarantined.md.",
+        .options = VERB_OPTIONS(OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = rebuild_replica,
     },
     {
         .words = "rebalance",

@@ -57,6 +57,11 @@ void applier_set_shard_count(struct applier *applier, uint32_t shard_count)
     applier->shard_count = shard_count;
 }
 
+void applier_set_replica(struct applier *applier, uint64_t replica)
+{
+    applier->replica = replica;
+}
+
 void applier_set_erasure_rows(struct applier *applier, uint32_t rows_max)
 {
     applier->erasure_rows = rows_max;
@@ -665,6 +670,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
         .dot = entry->dot,
         .owner_ms = entry->owner_ms,
         .shard = applier->shard,
+        .replica = applier->replica,
         .version = version_in_force(applier),
         .refusal = &step.refusal,
         .freed = &step.freed,

@@ -51,6 +51,8 @@ struct applier *applier_new(uint32_t shard, const struct handler_table *handlers
 void applier_free(struct applier *applier);
 /* Of the cluster, for ever the same (DESIGN section 3); before anything is sent between shards. */
 void applier_set_shard_count(struct applier *applier, uint32_t shard_count);
+/* Whose state it is, for apply_context.replica; 0: no damage on purpose is meant for it. */
+void applier_set_replica(struct applier *applier, uint64_t replica);
 /* What this program can apply, if not APPLY_VERSION. */
 void applier_set_version_max(struct applier *applier, uint32_t version_max);
 /* How many edges and additions one entry of an erasure deals with. */

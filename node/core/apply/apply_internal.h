@@ -22,6 +22,7 @@
 
 struct applier {
     uint32_t shard;
+    uint64_t replica;
     uint32_t shard_count; /* 0: not told. */
     uint32_t version_max; /* Entries of a greater apply version never come (rep.h). */
     uint32_t log_version;

@@ -133,7 +133,9 @@ struct apply_context {
     struct dot dot;
     uint64_t owner_ms;
     uint32_t shard;
-    uint32_t version;      /* The apply version in force: see APPLY_VERSION in apply.h. */
+    uint64_t replica; /* Whose state this is, for damage on purpose (debug_inject.c): what depends
+                       * on it makes replicas differ. */
+    uint32_t version; /* The apply version in force: see APPLY_VERSION in apply.h. */
     struct player *player; /* Loaded for entity methods; written back by the core. */
     bool unreadable;       /* The player's row cannot be read: `player` is as if it had none, and is
                             * not written back, unless a handler makes it again and says so. */

@@ -350,7 +350,9 @@ err meta_decode(struct slice bytes, struct meta *meta)
 
     memset(&read, 0, sizeof read);
     uint8_t version = read_u8(&reader);
-    if (version < META_VERSION_WITHOUT_USE || version > META_VERSION)
+    if (version > META_VERSION)
+        return ERR_TOO_NEW;
+    if (version < META_VERSION_WITHOUT_USE)
         return ERR_CORRUPT;
     read_meta(&reader, &read);
     /* Of an older one it was not noted: it must not pass for empty. */

@@ -123,7 +123,7 @@ struct meta {
 void meta_init(struct meta *meta);
 void meta_deinit(struct meta *meta);
 void meta_encode(const struct meta *meta, struct buf *out);
-/* ERR_CORRUPT: malformed; *meta untouched. */
+/* ERR_CORRUPT: malformed. ERR_TOO_NEW: a later program wrote it. *meta is untouched then. */
 NODISCARD err meta_decode(struct slice bytes, struct meta *meta);
 /* CHECKs that its lists are in order and within their limits. For tests: it walks all of them. */
 void meta_check(const struct meta *meta);

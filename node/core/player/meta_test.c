@@ -90,6 +90,27 @@ static void keys_are_counted_in_rows_that_have_some(void **state)
     meta_deinit(&read);
 }
 
+/* The row of a shard that a later program wrote is no damage: that program is to be started again.
+ */
+static void a_row_of_a_later_build_is_told_from_damage(void **state)
+{
+    struct meta meta = { 0 };
+    struct meta read = { 0 };
+    struct buf bytes = { 0 };
+    (void)state;
+
+    fill(&meta);
+    meta_encode(&meta, &bytes);
+    bytes.data[0] = 12;
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_TOO_NEW);
+    bytes.data[0] = 3;
+    assert_int_equal(meta_decode(buf_slice(&bytes), &read), ERR_CORRUPT);
+    assert_int_equal(meta_decode((struct slice){ bytes.data, 0 }, &read), ERR_CORRUPT);
+    buf_deinit(&bytes);
+    meta_deinit(&meta);
+    meta_deinit(&read);
+}
+
 /* Its channels never noted what they decided: none of it may be taken for new. */
 static void a_row_of_an_earlier_build_knows_nothing_of_its_inboxes(void **state)
 {
@@ -321,6 +342,7 @@ int main(void)
         cmocka_unit_test(meta_reads_back_as_it_was_written_and_no_prefix_of_it_does),
         cmocka_unit_test(a_row_of_before_restores_is_not_of_an_empty_shard),
         cmocka_unit_test(keys_are_counted_in_rows_that_have_some),
+        cmocka_unit_test(a_row_of_a_later_build_is_told_from_damage),
         cmocka_unit_test(a_row_of_an_earlier_build_knows_nothing_of_its_inboxes),
         cmocka_unit_test(servers_are_expired_below_the_lowest_live_or_one_by_one),
         cmocka_unit_test(ranges_of_expired_servers_read_back),

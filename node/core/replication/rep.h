@@ -174,7 +174,8 @@ struct rep_out {
     bool role_changed;
     bool too_new;  /* The owner's log is of an apply version above ours: this process must end. */
     bool diverged; /* A peer's outcome hash differs at the same index. */
-    bool quarantined; /* ... and a majority says that it is ours that is wrong. */
+    bool quarantined;  /* ... and a majority says that it is ours that is wrong. */
+    bool rows_wanting; /* rep_wants_rows from this step on. */
     /* Entries of a deposed owner that were truncated, the last first; REP_ORPHANS_MAX at most. */
     struct entry **orphans;
     uint32_t orphan_count, orphan_capacity;
@@ -212,6 +213,9 @@ bool rep_is_quarantined(const struct rep *rep);
 /* The same, but not of one that is right as far as it goes, and cannot apply the next entry. Its
  * rows must not be given to other replicas either. Survives restarts. */
 bool rep_differs(const struct rep *rep);
+/* Its promotion waits: only quarantined replicas that answer have what it lacks, and give no rows.
+ */
+bool rep_wants_rows(const struct rep *rep);
 /* Greatest record or promise known: who owns the shard now; 0 when unknown. A replica that is
  * named here but stays a REP_FOLLOWER has promised this epoch in an earlier life, and might give
  * one dot to two entries: the coordinator must raise the epoch. 0 to a removed replica. */

@@ -107,7 +107,6 @@ static void acknowledge(struct rep *rep, struct rep_out *out)
 {
     struct rep_message ack = rep_message_make(rep, REP_MSG_APPEND_ACK);
 
-    ack.quarantined = rep->differs;
     ack.matched_index = matched_index(rep);
     ack.round = rep->told_round;
     rep->told_index = ack.matched_index;
@@ -119,7 +118,6 @@ static void refuse(struct rep *rep, uint64_t from, const struct rep_message *m, 
     struct rep_message ack = rep_message_make(rep, REP_MSG_APPEND_ACK);
 
     ack.refused = true;
-    ack.quarantined = rep->differs;
     ack.prev_index = m->prev_index;
     ack.matched_index = matched_index(rep);
     ack.round = rep->told_round;

@@ -324,8 +324,7 @@ static void peer_matched(struct rep *rep, struct rep_peer *peer, const struct re
         peer->next_index = m->commit_index + 1;
         peer->needs_snapshot = false;
         peer->reading = false;
-        peer->differs_index = 0;
-        peer->diverged = false;
+        rep_judge_forget(rep, peer);
     }
     if (peer->next_index > rep->window.base_index)
         peer->needs_snapshot = false; /* What it lacks is in memory. */
@@ -366,7 +365,7 @@ void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
     rep_owner_commit(rep, out);
     rep_round_settle(rep, out);
     rep_pump(rep, out);
-    rep_judge(rep, peer, m->applied_index, verdict, out);
+    rep_judge(rep, peer, &(struct rep_outcome){ m->applied_index, m->outcome }, verdict, out);
 }
 
 /* ---- Commit ---- */

@@ -13,6 +13,7 @@ struct rep_message rep_message_make(const struct rep *rep, enum rep_message_type
         .owner = rep->promise.owner,
         .cut_id = rep->cut_id,
         .votes = rep->votes,
+        .quarantined = rep->differs,
         .commit_index = rep->commit_index,
         .applied_index = rep->applied_index,
         .apply_version = rep->apply_version_max,

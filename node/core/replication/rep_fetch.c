@@ -47,6 +47,35 @@ void rep_fetch(struct rep *rep, uint64_t from, const struct rep_message *m, stru
     fetch_reply(rep, from, &reply, out);
 }
 
+/* A snapshot of any replica is a beginning of every later log, so the rows need not come from where
+ * the log does. The one that has committed most, and whose rows are right; NULL: there is none. */
+static const struct rep_peer *rows_source(const struct rep *rep)
+{
+    const struct rep_peer *best = NULL;
+
+    for (uint32_t i = 0; i < rep->peer_count; i++) {
+        const struct rep_peer *peer = &rep->peers[i];
+
+        if (peer->sealed && !peer->quarantined && peer->sealed_commit_index > rep->commit_index &&
+            (best == NULL || peer->sealed_commit_index > best->sealed_commit_index))
+            best = peer;
+    }
+    return best;
+}
+
+/* The source's log does not reach back to ours. */
+static void fetch_behind(struct rep *rep, const struct rep_message *m, struct rep_out *out)
+{
+    const struct rep_peer *rows = rep->source;
+
+    rep->source->quarantined = m->quarantined;
+    if (m->quarantined)
+        rows = rows_source(rep);
+    rep->snapshot_source = rows != NULL ? rows->replica : 0;
+    out->rows_wanting = rows == NULL && !rep->rows_wanting;
+    rep->rows_wanting = rows == NULL;
+}
+
 bool rep_fetch_ack(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out)
 {
     struct promise theirs = rep_promise_of(m);
@@ -58,7 +87,7 @@ bool rep_fetch_ack(struct rep *rep, uint64_t from, const struct rep_message *m, 
         return false;
     rep->source->heard_ms = rep->now_ms;
     if (m->behind) {
-        rep->snapshot_source = from;
+        fetch_behind(rep, m, out);
         return false;
     }
     if (!rep_accept(rep, m, UINT64_MAX, out))

@@ -24,6 +24,8 @@
 
 #define REP_PEERS_MAX    (2u * MEMBERS_MAX)
 #define REP_OUTCOMES_MAX 256u
+/* What a peer that differs came to, so many indexes of it. */
+#define REP_TOLD_MAX 64u
 /* Unacknowledged APPENDs of full size on their way to one peer, at most. */
 #define REP_PIPELINE 4u
 /* Of entries that every member has, so many bytes stay in memory. */
@@ -72,8 +74,9 @@ struct rep_peer {
     /* Its outcomes, as compared with ours in this epoch (rep_judge.c). */
     uint64_t agreed_index;
     uint64_t differs_index; /* Where they were first seen to differ; 0: they do not. */
-    bool diverged;          /* A majority agrees with us: it is told so. */
-    bool quarantined;       /* It says that it was found to differ, by us or another owner. */
+    uint32_t same_as; /* Bits by place in rep.peers: who differs as it does, where last seen. */
+    bool diverged;    /* A majority agrees with us: it is told so. */
+    bool quarantined; /* It says that it was found to differ, by us or another owner. */
     /* Replication. */
     enum rep_peer_mode mode;
     bool probing;        /* PROBE: a message is on its way, */
@@ -152,9 +155,10 @@ struct rep {
     uint64_t owner_commit_index;
     uint64_t retain_index;
     uint64_t snapshot_source;
-    bool resumes; /* See rep_image. */
-    bool dropped; /* Likewise. */
-    bool buried;  /* REP_DAMAGED: a confirmed record does not name it, and that is promised. */
+    bool rows_wanting; /* ADOPTING: see rep_wants_rows. */
+    bool resumes;      /* See rep_image. */
+    bool dropped;      /* Likewise. */
+    bool buried;       /* REP_DAMAGED: a confirmed record does not name it, and that is promised. */
     struct rep_seal_answer seal_answer;
     struct rep_fetch_answer fetch_answer;
 
@@ -180,6 +184,9 @@ struct rep {
     uint64_t differs_index; /* Owner: the last index at which somebody was first seen to differ. */
     struct rep_outcome *outcomes; /* Ring by index; made on first use. */
     struct rep_outcome expected;  /* A peer's, at an index not applied here yet. */
+    uint32_t witnesses;           /* rep_judge.c: those of one mind who are counted just now. */
+    struct rep_outcome *told; /* Owner: of peers that differ, by place, REP_TOLD_MAX each, a ring
+                               * by index; made on first use, and NULL again with `peers`. */
 };
 
 /* rep_out.c */
@@ -251,15 +258,17 @@ uint32_t rep_message_fill_from(const struct rep *rep, struct rep_message *messag
 
 /* rep_judge.c */
 void rep_outcome_note(struct rep *rep, uint64_t index, struct hash128 hash, struct rep_out *out);
+/* It has other rows than those that it was compared by, or none. */
+void rep_judge_forget(struct rep *rep, struct rep_peer *peer);
 enum rep_verdict { REP_UNKNOWN_OUTCOME, REP_SAME_OUTCOME, REP_OTHER_OUTCOME };
 enum rep_verdict rep_outcome_compare(struct rep *rep, const struct rep_message *m,
                                      struct rep_out *out);
 /* This replica's outcomes are wrong: it owns nothing from here on. */
 void rep_quarantine(struct rep *rep, struct rep_out *out);
-/* An owner has compared what it came to at `index` with a peer. May end its ownership: `peer` is
- * gone then. */
-void rep_judge(struct rep *rep, struct rep_peer *peer, uint64_t index, enum rep_verdict verdict,
-               struct rep_out *out);
+/* An owner has compared what it came to with what a peer says that it did, `theirs`. May end its
+ * ownership: `peer` is gone then. */
+void rep_judge(struct rep *rep, struct rep_peer *peer, const struct rep_outcome *theirs,
+               enum rep_verdict verdict, struct rep_out *out);
 
 /* rep_read.c */
 NODISCARD err rep_read(struct rep *rep, struct rep_out *out);

@@ -16,8 +16,14 @@ enum {
     FLAG_OUTCOME = 16u,
     FLAG_LAST_DOT = 32u,
     FLAG_BEHIND = 64u,
-    FLAG_LAST = 128u /* Of APPEND_ACK: `quarantined`. */
+    FLAG_LAST = 128u /* Of *_ACK: `quarantined`. */
 };
+
+static bool is_ack(const struct rep_message *message)
+{
+    return message->type == REP_MSG_APPEND_ACK || message->type == REP_MSG_SEAL_ACK ||
+           message->type == REP_MSG_FETCH_ACK;
+}
 
 static bool hash_is_zero(struct hash128 hash)
 {
@@ -48,7 +54,7 @@ static uint8_t flags_of(const struct rep_message *message)
         flags |= FLAG_LAST_DOT;
     if (message->behind)
         flags |= FLAG_BEHIND;
-    if (message->type == REP_MSG_APPEND_ACK ? message->quarantined : message->last)
+    if (is_ack(message) ? message->quarantined : message->last)
         flags |= FLAG_LAST;
     return (uint8_t)flags;
 }
@@ -173,7 +179,7 @@ static err header_decode(struct reader *reader, struct rep_message *m)
     m->refused = (flags & FLAG_REFUSED) != 0;
     m->votes = (flags & FLAG_VOTES) != 0;
     m->behind = (flags & FLAG_BEHIND) != 0;
-    bool *last = m->type == REP_MSG_APPEND_ACK ? &m->quarantined : &m->last;
+    bool *last = is_ack(m) ? &m->quarantined : &m->last;
     *last = (flags & FLAG_LAST) != 0;
     numbers_decode(reader, flags, m);
     if (flags & FLAG_VECTOR) {

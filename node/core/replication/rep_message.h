@@ -36,11 +36,10 @@ struct rep_message {
     uint64_t epoch; /* Of the sender's view; replies repeat the request's, but a
                        refusal that comes from a greater promise tells that one. */
     uint64_t owner;
-    uint64_t cut_id; /* DESIGN section 7: every message carries its sender's. */
-    bool refused;    /* APPEND: the receiver's outcomes differ from those of a majority. */
-    bool
-        quarantined; /* APPEND_ACK: the sender's outcomes were found to differ from a majority's. */
-    bool votes;      /* ACKs: the sender's word counts towards a majority. */
+    uint64_t cut_id;  /* DESIGN section 7: every message carries its sender's. */
+    bool refused;     /* APPEND: the receiver's outcomes differ from those of a majority. */
+    bool quarantined; /* ACKs: the sender's outcomes were found to differ from a majority's. */
+    bool votes;       /* ACKs: the sender's word counts towards a majority. */
     bool behind; /* APPEND, FETCH_ACK: the sender's log no longer has what the receiver lacks. */
     uint64_t prev_index;
     struct hash128 prev_hash;

@@ -22,6 +22,7 @@ void rep_role_set(struct rep *rep, enum rep_role role, struct rep_out *out)
     CHECK((comes_from[role] >> rep->role & 1u) != 0); /* and no event mends it. */
     rep->role = role;
     rep->outgrown_ms = 0;
+    rep->rows_wanting = false;
     out->role_changed = true;
 }
 
@@ -64,6 +65,8 @@ void rep_step_down(struct rep *rep, struct rep_out *out)
     rep->members_config = rep->membership.config;
     free(rep->peers);
     rep->peers = NULL;
+    free(rep->told);
+    rep->told = NULL;
     rep->peer_count = 0;
     rep->source = NULL;
     rep->verified_index = 0;

@@ -172,6 +172,7 @@ void rep_seal_ack(struct rep *rep, uint64_t from, const struct rep_message *m, s
     peer->given_up = false;
     peer->votes = true;
     peer->apply_version = m->apply_version;
+    peer->quarantined = m->quarantined;
     peer->sealed_dot = m->last_dot;
     peer->sealed_commit_index = m->commit_index;
     peer->sealed_vector = m->vector;

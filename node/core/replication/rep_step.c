@@ -52,6 +52,7 @@ void rep_free(struct rep *rep)
         return;
     rep_log_deinit(rep);
     free(rep->peers);
+    free(rep->told);
     free(rep->outcomes);
     free(rep);
 }
@@ -68,6 +69,7 @@ static void rep_check(const struct rep *rep)
     CHECK(rep->promise_ticket <= rep->ticket_last);
     CHECK(IMPLIES(rep->differs, rep->quarantined));
     CHECK(rep_leads(rep) == (rep->peers != NULL));
+    CHECK(IMPLIES(rep->told != NULL, rep_leads(rep)));
     CHECK(IMPLIES(rep_leads(rep), rep->promise.owner == rep->self));
     CHECK(IMPLIES(rep_leads(rep), rep->known.epoch == rep->promise.epoch));
     CHECK(IMPLIES(rep_leads(rep), rep->votes));

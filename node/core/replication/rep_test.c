@@ -433,6 +433,75 @@ static void one_that_is_quarantined_is_no_witness(void **state)
     end(sim);
 }
 
+/* All in other ways: none of them is one of a majority. */
+static void spoil_as(struct rep_sim *sim, uint64_t id, uint8_t how)
+{
+    sim->nodes[id - 1].applied.outcome.bytes[0] ^= how;
+}
+
+/* Two that differ from the owner, and from each other, say nothing about whose outcomes are right.
+ */
+static void those_who_differ_from_each_other_outvote_no_one(void **state)
+{
+    struct rep_sim *sim = begin(3);
+    (void)state;
+
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil_as(sim, 2, 1);
+    spoil_as(sim, 3, 2);
+    compare_for_a_while(sim, 1);
+    assert_int_equal(role(sim, 1), REP_OWNER);
+    assert_false(quarantined(sim, 1) || quarantined(sim, 2) || quarantined(sim, 3));
+    /* Nor does another owner change that: it meets the same. */
+    promote(sim, 2, 3);
+    compare_for_a_while(sim, 2);
+    assert_int_equal(role(sim, 2), REP_OWNER);
+    assert_false(quarantined(sim, 1) || quarantined(sim, 2) || quarantined(sim, 3));
+    end(sim);
+}
+
+/* Of five, three with three outcomes differ from the two who are right: no majority agrees. */
+static void a_majority_agrees_with_each_other_before_anyone_is_judged(void **state)
+{
+    struct rep_sim *sim = begin(5);
+    (void)state;
+
+    promote(sim, 1, 5);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil_as(sim, 3, 1);
+    spoil_as(sim, 4, 2);
+    spoil_as(sim, 5, 4);
+    compare_for_a_while(sim, 1);
+    assert_int_equal(role(sim, 1), REP_OWNER);
+    for (uint64_t id = 1; id <= 5; id++)
+        assert_false(quarantined(sim, id));
+    end(sim);
+}
+
+static void three_of_one_mind_of_five_judge_the_owner_and_another_one(void **state)
+{
+    struct rep_sim *sim = begin(5);
+    (void)state;
+
+    promote(sim, 1, 5);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil_as(sim, 1, 1);
+    spoil_as(sim, 2, 2);
+    compare_for_a_while(sim, 1);
+    assert_true(quarantined(sim, 1));
+    assert_int_equal(role(sim, 1), REP_FOLLOWER);
+    promote(sim, 3, 5);
+    compare_for_a_while(sim, 3);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    assert_true(quarantined(sim, 2));
+    assert_false(quarantined(sim, 3) || quarantined(sim, 4) || quarantined(sim, 5));
+    end(sim);
+}
+
 static void rows_of_another_end_a_quarantine(void **state)
 {
     struct rep_sim *sim = begin(3);
@@ -449,8 +518,11 @@ static void rows_of_another_end_a_quarantine(void **state)
     spoil(sim, 3);
     compare_for_a_while(sim, 1);
     rep_sim_crash(sim, 3);
-    propose(sim, 1, 200);
-    rep_sim_run(sim, 100);
+    /* More than the owner remembers outcomes of: what the snapshot came to says nothing to it. */
+    for (uint32_t i = 0; i < 6; i++) {
+        propose(sim, 1, 100);
+        rep_sim_run(sim, 100);
+    }
     sim_disk_checkpoint(&sim->nodes[0].disk, 200);
     sim_disk_cut(&sim->nodes[0].disk, 200);
     rep_sim_restart(sim, 3);
@@ -466,6 +538,81 @@ static void rows_of_another_end_a_quarantine(void **state)
     end(sim);
 }
 
+/* 2 is quarantined and has the longest log, 3 was away, and both logs of 1 and 2 are cut. */
+static struct rep_sim *begin_behind_a_quarantined_one(void)
+{
+    struct rep_sim *sim = begin(3);
+
+    sim->limits.recent_bytes_max = 4096;
+    for (uint64_t id = 1; id <= 3; id++) {
+        rep_sim_crash(sim, id);
+        rep_sim_restart(sim, id);
+    }
+    promote(sim, 1, 3);
+    propose(sim, 1, 1);
+    rep_sim_run(sim, 100);
+    spoil(sim, 2);
+    compare_for_a_while(sim, 1);
+    assert_true(quarantined(sim, 2));
+    rep_sim_crash(sim, 3);
+    propose(sim, 1, 200);
+    rep_sim_run(sim, 200);
+    for (uint64_t id = 1; id <= 2; id++) {
+        sim_disk_checkpoint(&sim->nodes[id - 1].disk, 200);
+        sim_disk_cut(&sim->nodes[id - 1].disk, 200);
+        rep_sim_crash(sim, id);
+    }
+    rep_sim_restart(sim, 2);
+    rep_sim_restart(sim, 3);
+    sim->failure[0] = 0;
+    return sim;
+}
+
+static void a_promotion_says_that_only_a_quarantined_one_has_the_rows(void **state)
+{
+    struct rep_sim *sim = begin_behind_a_quarantined_one();
+    (void)state;
+
+    promote(sim, 3, 3);
+    rep_sim_run(sim, 300);
+    assert_int_equal(role(sim, 3), REP_ADOPTING);
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 0);
+    assert_true(rep_wants_rows(rep_sim_rep(sim, 3)));
+    /* Another one comes, and has them. */
+    rep_sim_restart(sim, 1);
+    rep_sim_run(sim, 1000);
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 1);
+    assert_false(rep_wants_rows(rep_sim_rep(sim, 3)));
+    rep_sim_snapshot(sim, 1, 3);
+    promote(sim, 3, 3);
+    rep_sim_run(sim, 1000);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    sim->failure[0] = 0;
+    end(sim);
+}
+
+/* The log may be a quarantined one's, which is right; the rows are not. */
+static void a_promotion_takes_rows_from_another_than_a_quarantined_one(void **state)
+{
+    struct rep_sim *sim = begin_behind_a_quarantined_one();
+    (void)state;
+
+    rep_sim_restart(sim, 1);
+    promote(sim, 3, 3);
+    for (uint32_t i = 0; i < 200; i++) {
+        rep_sim_run(sim, 10);
+        assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) != 2);
+        assert_false(rep_wants_rows(rep_sim_rep(sim, 3)));
+    }
+    assert_true(rep_snapshot_source(rep_sim_rep(sim, 3)) == 1);
+    rep_sim_snapshot(sim, 1, 3);
+    promote(sim, 3, 3);
+    rep_sim_run(sim, 1000);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    sim->failure[0] = 0;
+    end(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,7 +622,12 @@ int main(void)
         cmocka_unit_test(a_restart_does_not_end_a_quarantine),
         cmocka_unit_test(two_replicas_that_differ_are_told_and_left_alone),
         cmocka_unit_test(one_that_is_quarantined_is_no_witness),
+        cmocka_unit_test(those_who_differ_from_each_other_outvote_no_one),
+        cmocka_unit_test(a_majority_agrees_with_each_other_before_anyone_is_judged),
+        cmocka_unit_test(three_of_one_mind_of_five_judge_the_owner_and_another_one),
         cmocka_unit_test(rows_of_another_end_a_quarantine),
+        cmocka_unit_test(a_promotion_says_that_only_a_quarantined_one_has_the_rows),
+        cmocka_unit_test(a_promotion_takes_rows_from_another_than_a_quarantined_one),
         cmocka_unit_test(damaged_replica_stores_but_neither_votes_nor_serves),
         cmocka_unit_test(an_owner_is_known_though_a_removed_replica_told_the_epoch_first),
         cmocka_unit_test(damaged_replica_trusts_a_confirmed_record_alone),

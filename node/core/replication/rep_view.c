@@ -203,3 +203,8 @@ bool rep_differs(const struct rep *rep)
 {
     return rep->differs;
 }
+
+bool rep_wants_rows(const struct rep *rep)
+{
+    return rep->rows_wanting;
+}

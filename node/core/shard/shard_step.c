@@ -55,6 +55,8 @@ err shard_new(uint64_t self, const struct shard_limits *limits,
     shard->applier = applier_new(image->number, handlers);
     applier_set_arenas(shard->applier, image->arenas);
     applier_set_shard_count(shard->applier, limits->shard_count);
+    /* One that was rebuilt may meet the same entry again, from the log. */
+    applier_set_replica(shard->applier, image->rep.dropped ? 0 : self);
     applier_set_version_max(shard->applier, limits->apply_version_max);
     applier_set_erasure_rows(shard->applier, limits->erasure_rows_max);
     err e = restore(shard, image);

@@ -237,6 +237,7 @@ static double read_first_review(void *context)
     X(promotions,     "holdfast_node_promotions_total",              counter, view->stats.promotions,                   "Times a shard of this node began to serve.") \
     X(diverged,       "holdfast_node_replica_divergence_total",      counter, view->stats.diverged,                     "Times a replica's outcome hash differed.") \
     X(wrong,          "holdfast_node_shards_quarantined",            gauge,   view->quarantined,                        "Shards whose replica here differs from a majority: it serves nothing.") \
+    X(rows_wanting,   "holdfast_node_shards_rows_wanting",           gauge,   view->wants_rows,                         "Shards that cannot be owned here: only quarantined replicas have the rows that are missing.") \
     X(hits,           "holdfast_node_row_hits_total",                counter, view->stats.state.hits,                   "Row look-ups answered from memory.") \
     X(misses,         "holdfast_node_row_misses_total",              counter, view->stats.state.misses,                 "Row look-ups that needed the database.") \
     X(transfers_open, "holdfast_node_transfers_in_flight",           gauge,   view->serving ? view->stats.transfers_open : 0, "Transfers to other shards that are not settled yet.") \

@@ -52,6 +52,7 @@ replica_status(struct arena *arena, const struct shard_view *view, uint32_t plac
         status->outcome_hash = hash_text(arena, view->outcome_hash);
         status->state = text_lend(view->role == REP_DAMAGED ? "damaged"
                                   : view->quarantined       ? "quarantined"
+                                  : view->wants_rows        ? "rows_wanting"
                                                             : "ok");
         return status;
     }

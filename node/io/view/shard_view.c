@@ -124,6 +124,7 @@ static struct shard_view view_of(const struct shard *shard)
         .serving = shard_serves(shard),
         .open = shard_is_open(shard),
         .quarantined = rep_is_quarantined(rep),
+        .wants_rows = rep_wants_rows(rep),
         .role = rep_role(rep),
         .owner = rep_owner(rep),
         .owner_silent_ms = rep_owner_silent_ms(rep),

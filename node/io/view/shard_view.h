@@ -28,6 +28,7 @@ struct shard_view {
     bool serving;
     bool open;        /* shard_is_open. */
     bool quarantined; /* Its outcomes differ from those of a majority (rep.h). */
+    bool wants_rows;  /* rep_wants_rows. */
     enum rep_role role;
     uint64_t owner;           /* 0: unknown. */
     uint64_t owner_silent_ms; /* Since the owner was heard of this shard; 0 for the owner itself. */

@@ -28,6 +28,12 @@ void worker_tell_space(const struct worker *worker, struct shard *shard)
     shard_set_full(shard, worker->full ? why : NULL);
 }
 
+/* It was removed, and dropped what it had: the entry comes again, or a snapshot from behind it. */
+static bool is_empty(const struct rep_image *image)
+{
+    return !image->damaged && image->applied_index == 0 && image->entry_count == 0;
+}
+
 /* An entry that ended this very program before is left alone, and so is all that follows it: the
  * other shards go on, and a person is told. */
 static void halt_if_noted(struct worker *worker, uint32_t shard, struct shard_image *image)
@@ -39,7 +45,8 @@ static void halt_if_noted(struct worker *worker, uint32_t shard, struct shard_im
         halt_note_read(worker->options.log_path, shard, &note) != ERR_OK)
         return;
     halt_note_program(program);
-    if (note.index <= image->rep.applied_index || strcmp(note.program, program) != 0) {
+    if (note.index <= image->rep.applied_index || strcmp(note.program, program) != 0 ||
+        is_empty(&image->rep)) {
         halt_note_remove(worker->options.log_path, shard);
         return;
     }

@@ -33,7 +33,7 @@ static uint32_t load_metas(struct worker *worker, struct recovery *recoveries,
         worker_recovery_deinit(recovery);
         recovery->image = (struct shard_image){ 0 };
         worker_give_up(worker, shard, e);
-        *worst = e;
+        *worst = *worst == ERR_TOO_NEW ? *worst : e;
     }
     return count;
 }

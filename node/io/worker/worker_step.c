@@ -108,6 +108,9 @@ static void carry_out(struct worker *worker, uint32_t shard)
     if (out->rep.diverged)
         log_event(worker->options.log, LOG_ERROR, "shard.diverged", LOG_N("shard", shard),
                   LOG_N("applied", shard_applied_index(worker->slots[shard].shard)));
+    if (out->rep.rows_wanting)
+        log_event(worker->options.log, LOG_ERROR, "shard.rows_wanting", LOG_N("shard", shard),
+                  LOG_N("applied", shard_applied_index(worker->slots[shard].shard)));
     if (out->rep.quarantined)
         log_event(worker->options.log, LOG_ERROR, "shard.quarantined", LOG_N("shard", shard),
                   LOG_N("applied", shard_applied_index(worker->slots[shard].shard)));

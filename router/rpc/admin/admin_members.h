@@ -2,7 +2,7 @@
  * admin_members: what operators ask of nodes and shards. Reads the wishes that stand, holds the
  * request against them and the map (router/core/member_plan.h), and writes wishes that have not
  * changed since. The coordinator carries them out, whatever becomes of this call. Shared by
- * admin_move_shard.c, admin_rebalance_shards.c and admin_change_node.c.
+ * admin_move_shard.c, admin_rebuild_replica.c, admin_rebalance_shards.c and admin_change_node.c.
  */
 #ifndef ROUTER_RPC_ADMIN_ADMIN_MEMBERS_H
 #define ROUTER_RPC_ADMIN_ADMIN_MEMBERS_H

@@ -228,12 +228,12 @@ static void take_writes(struct sim *sim, struct sim_node *node, uint32_t shard)
     sync_begin(sim, node, shard);
 }
 
-static void send_message(struct sim *sim, const struct sim_node *node, const struct rep_send *send)
+static void send_message(struct sim *sim, struct sim_node *node, const struct rep_send *send)
 {
     struct sim_event event = { .kind = EV_REP, .node = send->to, .from = node->id };
 
     CHECK(send->to >= 1 && send->to <= sim->node_count && send->to != node->id);
-    wrong_look_at_part(sim, node, &send->message);
+    wrong_look_at_part(sim, node, send);
     if (send->message.type == REP_MSG_SEAL && !sim->healing && sim_chance(sim, sim->duel))
         trouble_duel(sim, node->id);
     event.bytes = sim_queue_bytes(&sim->queue);

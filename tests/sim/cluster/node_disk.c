@@ -557,6 +557,7 @@ struct shard_limits node_limits(const struct sim *sim, const struct sim_node *no
     limits.rep.lag_ms_max = sim->lag_ms_max;
     limits.rep.raise_after_ms = sim->raise_ms;
     limits.snapshot_part_bytes = sim->part_bytes;
+    limits.snapshot_bytes_per_s = wrong_snapshot_pace(sim, limits.snapshot_bytes_per_s);
     limits.snapshot_idle_ms = 2000;
     limits.snapshot_hold_ms = 4000;
     limits.answers_round_bytes = SIM_ANSWERS_ROUND_BYTES;
