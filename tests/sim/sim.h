@@ -300,7 +300,7 @@ struct sim_node {
     uint64_t heard_ms[PROCS];
     uint64_t closed_ms[PROCS]; /* Since when a peer's link is closed; 0: open. */
     uint64_t reported_ms[PROCS];
-    uint64_t declined_ms, outgrown_ms;
+    uint64_t declined_ms, outgrown_ms, clock_ms;
     int64_t lease;
     uint64_t renewed_ms;
     uint64_t renew_next_ms;
