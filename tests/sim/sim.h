@@ -118,7 +118,7 @@ enum sim_kind {
     X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
     X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
     X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
-    X(calls_left) X(calls_abandoned) X(calls_cancelled) X(queues) X(stragglers) X(comers_zoned) X(ranges_slow) X(swaps_large) FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(promotions_upgraded)        \
+    X(calls_left) X(calls_abandoned) X(calls_cancelled) X(queues) X(stragglers) X(comers_zoned) X(ranges_slow) X(swaps_large) FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(clocks_ahead) X(promotions_upgraded)        \
     X(programs_refused) X(programs_stopped) X(etcd_rolled_back) X(rollbacks_noticed)               \
     X(restores_accepted) X(restores_interrupted) X(restores_refused) X(restores_of_members)
 /* What a build without the means to damage records cannot do, it need not have done. */
@@ -131,7 +131,7 @@ enum sim_kind {
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
     X(database_lost) X(pauses) X(partitions) X(one_way_cuts) X(isolations) X(clock_skews)          \
-    X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
+    X(clocks_far) X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
     X(bits_flipped) X(outcomes_spoilt) X(quarantines) X(servers_flapped) X(credits_late) SIM_INJECTED(X) X(nodes_come)     \

@@ -76,7 +76,7 @@ struct shard {
     uint64_t due_index;                 /* Owner-made entry on its way; 0: none. */
     uint32_t due_chain;                 /* Of those, proposed at once since the last tick. */
     uint64_t contain_index;             /* Entry that contains a player, on its way; 0: none. */
-    uint64_t due_next_ms;               /* unix_ms at which to ask applier_due again. */
+    uint64_t due_next_ms;               /* now_ms at which to ask applier_due again. */
     bool served;                        /* As of the last step. */
     bool apply_blocked;                 /* Rows are missing for the next entry. */
     uint64_t foreseen_index;            /* Of entries up to this one rows were asked for ahead. */
