@@ -118,7 +118,7 @@ enum sim_kind {
     X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
     X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
     X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
-    X(calls_left) X(calls_abandoned) X(calls_cancelled) X(queues) X(stragglers) X(comers_zoned) X(ranges_slow) X(swaps_large) FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(clocks_ahead) X(promotions_upgraded)        \
+    X(calls_left) X(calls_abandoned) X(calls_cancelled) X(queues) X(stragglers) X(comers_zoned) X(ranges_slow) X(swaps_large) FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(clocks_ahead) X(leftovers_dropped) X(promotions_upgraded)        \
     X(programs_refused) X(programs_stopped) X(etcd_rolled_back) X(rollbacks_noticed)               \
     X(restores_accepted) X(restores_interrupted) X(restores_refused) X(restores_of_members)
 /* What a build without the means to damage records cannot do, it need not have done. */

@@ -92,6 +92,8 @@ struct shard {
     struct read_holds holds_of_reads;
     struct snapshot_source source;
     struct snapshot_target target;
+    enum snapshot_leftover leftover;
+    uint64_t leftover_ms; /* When to try once more. */
     struct snapshot_stats snapshot;
     uint64_t unreadable_ms;  /* When an unreadable row of no player may be told again. */
     bool stopped;            /* A snapshot takes its place. */
@@ -201,6 +203,7 @@ void shard_snapshot_page(struct shard *shard, const struct shard_event *event,
                          struct shard_out *out);
 void shard_snapshot_stored(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out);
+void shard_snapshot_dropped(struct shard *shard, const struct shard_event *event);
 void shard_snapshot_tick(struct shard *shard, const struct shard_event *event,
                          struct shard_out *out);
 void shard_snapshot_deinit(struct shard *shard);

@@ -51,13 +51,13 @@ static err store_rows(struct snapshot_job *job)
 {
     struct db *db = job->worker->options.db;
 
+    err e = job->fresh ? db_stage_begin(db, job->shard) : ERR_OK; /* On a full disk, too. */
+
+    if (e != ERR_OK || !job->store)
+        return e;
     if (space_disk_full(job->worker->options.space))
         return ERR_FULL; /* As far as the sender knows, it was lost. */
-    err e = job->fresh ? db_stage_begin(db, job->shard) : ERR_OK;
-
-    if (e == ERR_OK && job->store)
-        e = db_stage_put(db, job->shard, buf_slice(&job->bytes));
-    return e;
+    return db_stage_put(db, job->shard, buf_slice(&job->bytes));
 }
 
 static void on_work(uv_work_t *work)
@@ -268,10 +268,10 @@ static void job_done(struct worker *worker, struct snapshot_job *job)
         give_page(worker, job);
         break;
     case SNAPSHOT_STORE:
-        if (job->store)
-            worker->step(worker, job->shard,
-                         &(struct shard_event){ .type = SHARD_SNAPSHOT_STORED,
-                                                .failed = job->result != ERR_OK });
+        worker->step(worker, job->shard,
+                     &(struct shard_event){ .type = job->store ? SHARD_SNAPSHOT_STORED
+                                                               : SHARD_SNAPSHOT_DROPPED,
+                                            .failed = job->result != ERR_OK });
         break;
     case SNAPSHOT_SWITCH:
         reset_log(worker, job->shard);
