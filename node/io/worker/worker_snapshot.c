@@ -229,6 +229,7 @@ static void start_anew(struct worker *worker, struct snapshot_job *job)
     slot->install = INSTALL_NONE;
     job->recovery.image.rep.resumes = slot->resumes;
     slot->damaged = false;
+    worker->checkpoint.flush_indexes[job->shard] = 0; /* A flush on its way is of its rows before. */
     if (worker_recovery_adopt(worker, job->shard, &job->recovery) != ERR_OK)
         return;
     if (repaired && worker->options.ops.role_changed != NULL)
@@ -369,8 +370,12 @@ static bool is_never(void *user)
 /* The node starts: nothing else goes on until a full disk has room for it. */
 err worker_snapshot_recover(struct worker *worker, uint32_t shard)
 {
-    if (!db_reset_due(worker->options.db, shard))
+    if (!db_reset_due(worker->options.db, shard)) {
+        /* Of an attempt that was cut short. Where it fails, the shard tries again once it is open.
+         */
+        (void)!db_stage_begin(worker->options.db, shard);
         return ERR_OK;
+    }
     worker->slots[shard].install = INSTALL_RECOVER;
     worker_write_reset(worker, shard, reset_done);
     worker_write_start(worker);
