@@ -240,8 +240,8 @@ static void totals_are_pulled_again(void **state)
     assert_int_equal(rows_of(&w->f, TABLE_RANK), rows_of(&w->old, TABLE_RANK));
 }
 
-/* By the rules before, totals come from the backup; by those of now, they are pulled again. A START in
- * mid-restore must not leave some of the one and some of the other. */
+/* By the rules before, totals come from the backup; by those of now, they are pulled again. A START
+ * in mid-restore must not leave some of the one and some of the other. */
 static void a_restore_ends_by_the_rules_under_which_it_began(void **state)
 {
     struct world *w = *state;

@@ -594,31 +594,6 @@ static void an_age_is_of_both_clocks(void **state)
     assert_int_equal(rounds_of_read(f, 60000), 1);
 }
 
-#define DAY_MS 86400000u
-
-/* A session that is never used frees itself, whatever the clock said before it began. */
-static void timers_go_on_at_once_when_the_clock_is_set_back(void **state)
-{
-    struct fixture *f = *state;
-    Holdfast__V1__StartSessionRequest request = HOLDFAST__V1__START_SESSION_REQUEST__INIT;
-    char id[UUID_TEXT_SIZE];
-
-    f->one.wall_ms += DAY_MS;
-    step(f, (struct shard_event){ .type = SHARD_TICK });
-    f->one.wall_ms -= DAY_MS;
-    one_shard_op_id(&f->one, id);
-    request.player_id = (char *)"42";
-    request.op_id = id;
-    request.incarnation = (char *)"1-7";
-    call(f, METHOD_START_SESSION, &request.base);
-    step(f, (struct shard_event){ .type = SHARD_TICK });
-    assert_int_equal(f->last_status, REPLY_OK);
-    uint64_t proposed = f->one.shard->stats.proposed;
-    f->one.now_ms += 20000;
-    step(f, (struct shard_event){ .type = SHARD_TICK });
-    assert_int_equal(f->one.shard->stats.proposed, proposed + 1);
-}
-
 static void an_age_has_a_limit_and_stands_alone(void **state)
 {
     struct fixture *f = *state;
@@ -798,7 +773,6 @@ int main(void)
         SHARD_TEST(reads_see_what_was_acknowledged),
         SHARD_TEST(a_read_with_an_age_asks_the_others_when_that_is_too_long_ago),
         SHARD_TEST(an_age_is_of_both_clocks),
-        SHARD_TEST(timers_go_on_at_once_when_the_clock_is_set_back),
         SHARD_TEST(an_age_has_a_limit_and_stands_alone),
         SHARD_TEST(a_large_answer_without_room_is_refused_and_small_ones_and_writes_are_not),
         SHARD_TEST(a_session_waits_for_room_for_its_profile),

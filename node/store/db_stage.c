@@ -64,11 +64,11 @@ static uint16_t staged_prefix(const struct db *db, uint32_t shard)
 bool db_stage_is_empty(struct db *db, uint32_t shard)
 {
     struct db_rows rows = { 0 };
-    err e = db_read_page(db,
-                         &(struct db_page){ .prefix_number = staged_prefix(db, shard),
-                                            .rows_max = 1,
-                                            .bytes_max = 1 },
-                         &rows);
+    err e =
+        db_read_page(db,
+                     &(struct db_page){
+                         .prefix_number = staged_prefix(db, shard), .rows_max = 1, .bytes_max = 1 },
+                     &rows);
     bool empty = e == ERR_OK && rows.count == 0;
 
     db_rows_deinit(&rows);

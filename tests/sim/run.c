@@ -281,7 +281,8 @@ static void heal(struct sim *sim)
             return;
         if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim) &&
             full_owner(sim) == 0 && definition_pending(sim) == 0 && policy_pending(sim) == 0 &&
-            top_pending(sim) == 0 && top_left(sim) == 0 && program_left(sim) == 0 && leftovers(sim) == 0)
+            top_pending(sim) == 0 && top_left(sim) == 0 && program_left(sim) == 0 &&
+            leftovers(sim) == 0)
             break;
     }
     if (!oracle_converged(sim)) {

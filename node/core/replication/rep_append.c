@@ -19,7 +19,7 @@ static struct entry *append_own(struct rep *rep, enum entry_kind kind, struct sl
     if (dot.epoch != rep->promise.epoch)
         dot = (struct dot){ rep->promise.epoch, rep->self, 0 };
     dot.counter++;
-    /* START moves no time: whoever owns a shard next keeps what it says, its date too. */
+    /* START moves no time: the next owner keeps what it says, with its date. */
     if (owner_ms < rep->unix_ms && (kind != ENTRY_START || owner_ms == 0))
         owner_ms = rep->unix_ms;
     struct entry *entry =

@@ -75,8 +75,8 @@ static void silence_says_nothing_of_a_clock(void **state)
     end(sim);
 }
 
-/* It wrote before it was told: nobody else has that, and it stops its own shard even when its clock
- * is right again. */
+/* It wrote before it was told: no other replica has that, and it stops its own shard even when its
+ * clock is right again. */
 static void what_an_owner_alone_dated_ahead_goes_with_it(void **state)
 {
     struct rep_sim *sim = begin(3);

@@ -268,8 +268,8 @@ void rep_judge(struct rep *rep, struct rep_peer *peer, uint64_t index, enum rep_
                struct rep_out *out);
 
 /* rep_clock.c */
-/* Whether the follower of `m` may store `entry`, which comes next: it does not move the time further
- * than our clock allows, or it does, and is committed, or may be. */
+/* Whether the follower of `m` may store `entry`, which comes next: it does not move the time
+ * further than our clock allows, or it does, and is committed, or may be. */
 bool rep_clock_takes(const struct rep *rep, const struct rep_message *m, const struct entry *entry);
 /* What a follower tells its owner: see rep_message.behind. */
 bool rep_clock_is_behind(const struct rep *rep);

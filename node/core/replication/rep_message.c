@@ -108,8 +108,8 @@ void rep_message_encode(const struct rep_message *message, struct buf *out)
     buf_put_compact(out, message->commit_index);
     buf_put_compact(out, message->retain_index);
     buf_put_compact(out, message->round);
-    buf_put_compact(out, message->type == REP_MSG_APPEND ? message->unix_ms
-                                                         : message->matched_index);
+    buf_put_compact(out,
+                    message->type == REP_MSG_APPEND ? message->unix_ms : message->matched_index);
     buf_put_compact(out, message->applied_index);
     if (flags & FLAG_OUTCOME)
         buf_put_hash(out, message->outcome);

@@ -55,9 +55,9 @@ struct snapshot_source {
 
 /* What of earlier attempts, of earlier lives too, may be left aside. */
 enum snapshot_leftover {
-    LEFTOVER_SOME, /* It is to be dropped: from the first step on, and whenever it failed. */
+    LEFTOVER_SOME,    /* It is to be dropped: from the first step on, and whenever it failed. */
     LEFTOVER_DROPPED, /* The shell is at it. */
-    LEFTOVER_NONE  /* But for what an attempt puts aside that goes on. */
+    LEFTOVER_NONE     /* But for what an attempt puts aside that goes on. */
 };
 
 struct snapshot_target {

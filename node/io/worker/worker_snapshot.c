@@ -229,7 +229,8 @@ static void start_anew(struct worker *worker, struct snapshot_job *job)
     slot->install = INSTALL_NONE;
     job->recovery.image.rep.resumes = slot->resumes;
     slot->damaged = false;
-    worker->checkpoint.flush_indexes[job->shard] = 0; /* A flush on its way is of its rows before. */
+    worker->checkpoint.flush_indexes[job->shard] =
+        0; /* A flush on its way is of its rows before. */
     if (worker_recovery_adopt(worker, job->shard, &job->recovery) != ERR_OK)
         return;
     if (repaired && worker->options.ops.role_changed != NULL)

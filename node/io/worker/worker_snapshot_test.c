@@ -293,8 +293,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_switch_waits_until_the_database_has_room, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(what_a_snapshot_left_aside_is_dropped_at_the_next_start, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(what_a_snapshot_left_aside_is_dropped_at_the_next_start,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_start_in_mid_switch_waits_until_the_database_has_room,
                                         setup, teardown),
     };
