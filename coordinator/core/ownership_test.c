@@ -334,7 +334,6 @@ static void an_owner_whose_clock_is_ahead_gives_the_shard_up(void **state)
     (void)state;
     world_start(world);
     uint32_t shard = shard_of(world, 1);
-
     world_run(world, 6000);
     world_report(world, 1, shard, "clock", 10);
     world_run(world, 100);

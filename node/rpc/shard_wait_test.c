@@ -556,18 +556,18 @@ static void timers_go_on_at_once_when_the_clock_is_set_back(void **state)
     char id[UUID_TEXT_SIZE];
 
     f->one.wall_ms += DAY_MS;
-    step(f, (struct shard_event){ .type = SHARD_TICK });
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_TICK });
     f->one.wall_ms -= DAY_MS;
     one_shard_op_id(&f->one, id);
     request.player_id = (char *)"42";
     request.op_id = id;
     request.incarnation = (char *)"1-7";
-    call(f, METHOD_START_SESSION, &request.base);
-    step(f, (struct shard_event){ .type = SHARD_TICK });
+    one_shard_call(&f->one, METHOD_START_SESSION, &request.base);
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_TICK });
     assert_int_equal(f->last_status, REPLY_OK);
     uint64_t proposed = f->one.shard->stats.proposed;
     f->one.now_ms += 20000;
-    step(f, (struct shard_event){ .type = SHARD_TICK });
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_TICK });
     assert_int_equal(f->one.shard->stats.proposed, proposed + 1);
 }
 
