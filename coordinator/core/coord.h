@@ -14,6 +14,7 @@
  *   a majority without it reports it   -> the reporter with the greatest last dot (early claim)
  *   closed or silent
  *   it says that its disk is full      -> a live member that has room, if there is one
+ *   it says that its clock is ahead    -> another live member, if there is one
  *   ownership is uneven                -> a live member, one shard per rebalance_period_ms
  *   owners have unevenly much to do    -> a live member, in exchange for a less busy shard (load.c)
  *   it is drained or removed           -> a live member, one shard per drain_period_ms

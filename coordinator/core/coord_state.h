@@ -114,6 +114,8 @@ struct shard {
     struct defined_shard defined;
     struct report reports[REPLICAS_MAX];
     uint64_t declined_epoch; /* Its owner had it before and never begins under it; 0: none. */
+    uint64_t clock_epoch;    /* Its owner's clock is ahead of its members', as told until ... */
+    uint64_t clock_until_ms;
     uint64_t outgrown_epoch; /* Its entries are of an earlier version than its members'; 0: none. */
     struct shard_wish wish;  /* Meaningful while wish_revision > 0. */
     int64_t wish_revision;

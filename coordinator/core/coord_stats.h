@@ -25,6 +25,7 @@
     X(drained,                "shards moved because their owner is drained or removed")            \
     X(declined,               "owners named again, since they had that epoch before")               \
     X(outgrown,               "owners named again, since their members apply a later version")     \
+    X(clocks_ahead,           "shards moved because their owner's clock is ahead of its members'")   \
     X(evacuations,            "shards moved because their owner's disk is full")                   \
     X(quarantined,            "shards moved because their owner's replica is quarantined")         \
     X(reports,                "owner reports received")                                            \

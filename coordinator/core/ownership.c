@@ -202,7 +202,7 @@ static void report_full(struct coord *coord, uint64_t replica_id)
 }
 
 /* What an owner itself may say of its shards, of the record as it is: it takes another epoch. */
-enum wish { WISH_NONE, WISH_DECLINED, WISH_OUTGROWN };
+enum wish { WISH_NONE, WISH_DECLINED, WISH_OUTGROWN, WISH_CLOCK };
 
 static enum wish wish_of(const Holdfast__Internal__V1__ReportOwnerRequest *report)
 {
@@ -210,6 +210,8 @@ static enum wish wish_of(const Holdfast__Internal__V1__ReportOwnerRequest *repor
         return WISH_NONE;
     if (strcmp(report->reason, "declined") == 0)
         return WISH_DECLINED;
+    if (strcmp(report->reason, "clock") == 0)
+        return WISH_CLOCK;
     return strcmp(report->reason, "outgrown") == 0 ? WISH_OUTGROWN : WISH_NONE;
 }
 
@@ -228,8 +230,12 @@ static void report_wish(struct coord *coord, enum wish wish,
             continue;
         if (wish == WISH_DECLINED)
             shard->declined_epoch = position->epoch;
-        else
+        else if (wish == WISH_OUTGROWN)
             shard->outgrown_epoch = position->epoch;
+        else
+            shard->clock_epoch = position->epoch;
+        if (wish == WISH_CLOCK)
+            shard->clock_until_ms = coord->now_ms + coord->limits.report_valid_ms;
     }
 }
 
@@ -385,6 +391,20 @@ static bool relieve_owner(struct coord *coord, uint32_t number)
     return name_owner(coord, number, heir->record.replica_id, "owner's disk is full");
 }
 
+/* Its members refuse what it dates. For a while it gets no other shard, either: only an owner
+ * learns that its clock is ahead. False: as check_owner. */
+static bool replace_clock(struct coord *coord, uint32_t number)
+{
+    struct shard *shard = &coord->shards[number];
+    struct node *heir = node_find(coord, best_replica(coord, shard, false));
+
+    if (heir == NULL || node_record_is_damaged(&heir->record, number))
+        return true;
+    coord->stats.clocks_ahead++;
+    shun(coord, shard->record.owner);
+    return name_owner(coord, number, heir->record.replica_id, "owner's clock is ahead");
+}
+
 /* It neither serves nor promotes itself. False: as check_owner. */
 static bool replace_quarantined(struct coord *coord, uint32_t number)
 {
@@ -433,6 +453,9 @@ static bool check_owner(struct coord *coord, uint32_t number)
         coord->stats.declined++;
         return name_owner(coord, number, shard->record.owner, "owner had this epoch before");
     }
+    if (shard->clock_epoch == shard->record.epoch && coord->now_ms < shard->clock_until_ms &&
+        shard_is_calm(coord, shard))
+        return replace_clock(coord, number);
     if (shard->outgrown_epoch == shard->record.epoch && shard_is_calm(coord, shard)) {
         coord->stats.outgrown++;
         return name_owner(coord, number, shard->record.owner, "its members apply a later version");

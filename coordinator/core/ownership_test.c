@@ -327,6 +327,25 @@ static void an_owner_that_has_outgrown_its_version_is_named_under_the_next(void 
     world_free(world);
 }
 
+static void an_owner_whose_clock_is_ahead_gives_the_shard_up(void **state)
+{
+    struct world *world = world_new();
+
+    (void)state;
+    world_start(world);
+    uint32_t shard = shard_of(world, 1);
+    world_run(world, 6000);
+    world_report(world, 1, shard, "clock", 10);
+    world_run(world, 100);
+    uint64_t owner = world_shard(world, shard).owner;
+    assert_int_not_equal(owner, 1);
+    assert_int_equal(world_stats(world).clocks_ahead, 1);
+    world_report(world, owner, shard, "clock", 10); /* Not calm yet, and right again by then. */
+    world_run(world, 10000);                        /* Nor is it given back at once. */
+    assert_int_equal(world_shard(world, shard).epoch, 2);
+    world_free(world);
+}
+
 static void reports_that_are_old_or_too_early_do_not_count(void **state)
 {
     struct world *world = world_new();
@@ -758,6 +777,7 @@ int main(void)
         cmocka_unit_test(early_claim_needs_a_majority_without_the_owner),
         cmocka_unit_test(an_owner_that_declines_its_epoch_is_named_under_the_next),
         cmocka_unit_test(an_owner_that_has_outgrown_its_version_is_named_under_the_next),
+        cmocka_unit_test(an_owner_whose_clock_is_ahead_gives_the_shard_up),
         cmocka_unit_test(reports_that_are_old_or_too_early_do_not_count),
         cmocka_unit_test(a_claimed_shard_is_left_in_peace_for_the_calm),
         cmocka_unit_test(reports_choose_the_heir_of_a_dead_owner_too),

@@ -8,6 +8,7 @@
 #include "holdfast/v1/events.pb-c.h"
 #include "holdfast/v1/favorites.pb-c.h"
 #include "node/core/apply/apply.h"
+#include "node/core/apply/restore.h"
 #include "node/core/rows/rows.h"
 #include "node/rpc/fixture.h"
 #include "node/rpc/fixture_counter.h"
@@ -237,6 +238,42 @@ static void totals_are_pulled_again(void **state)
     fixture_checkpoint(&w->f);
     assert_int_equal(rows_of(&w->f, TABLE_TALLY), 1);
     assert_int_equal(rows_of(&w->f, TABLE_RANK), rows_of(&w->old, TABLE_RANK));
+}
+
+/* By the rules before, totals come from the backup; by those of now, they are pulled again. A START
+ * in mid-restore must not leave some of the one and some of the other. */
+static void a_restore_ends_by_the_rules_under_which_it_began(void **state)
+{
+    struct world *w = *state;
+
+    fixture_deinit(&w->old);
+    fixture_deinit(&w->f);
+    fixture_init_shard(&w->old, 0, 1);
+    fixture_init_shard(&w->f, 0, 1);
+    w->f.generation = 2;
+    w->f.epoch = w->old.epoch + 1000;
+    fixture_next_epoch(&w->f);
+    fixture_define_favorites(&w->old);
+    assert_non_null(fixture_favorite(&w->old, "ann", "tetris"));
+    fixture_take_totals(&w->old);
+    ((struct meta *)(uintptr_t)applier_meta(w->old.applier))->apply_version =
+        RESTORE_PULLS_APPLY_VERSION - 1;
+    back_up_again(w);
+    fixture_define_favorites(&w->f);
+    struct meta *meta = (struct meta *)(uintptr_t)applier_meta(w->f.applier);
+    meta->apply_version = RESTORE_PULLS_APPLY_VERSION - 1;
+    assert_non_null(begin(w, own_id));
+    for (uint32_t i = 0; i < PARTS; i++) {
+        assert_non_null(put(w, i));
+        meta->apply_version = RESTORE_PULLS_APPLY_VERSION;
+    }
+    assert_non_null(finish(w, w->rows.count));
+    fixture_checkpoint(&w->f);
+    assert_int_equal(rows_of(&w->f, TABLE_SHARE), rows_of(&w->old, TABLE_SHARE));
+    assert_int_equal(rows_of(&w->f, TABLE_TALLY), rows_of(&w->old, TABLE_TALLY));
+    assert_int_equal(rows_of(&w->f, TABLE_PULLED), rows_of(&w->old, TABLE_PULLED));
+    assert_int_equal(rows_of(&w->f, TABLE_RANK), rows_of(&w->old, TABLE_RANK));
+    assert_true(meta->versions_above > 0);
 }
 
 static uint64_t put_title(struct fixture *f, const char *title, uint64_t version)
@@ -593,6 +630,7 @@ int main(void)
         TEST(what_was_backed_up_is_there_again),
         TEST(rows_of_counters_come_back),
         TEST(totals_are_pulled_again),
+        TEST(a_restore_ends_by_the_rules_under_which_it_began),
         TEST(versions_of_consumers_go_on_rising),
         TEST(metadata_comes_back_and_its_versions_go_on_rising),
         TEST(sessions_do_not_survive_and_fences_only_rise),

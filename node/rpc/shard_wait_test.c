@@ -546,10 +546,36 @@ static void a_new_owner_refuses_no_name_before_it_applied_what_was_logged(void *
     assert_int_equal(f->last_status, REPLY_OK);
 }
 
+#define DAY_MS 86400000u
+
+/* A session that is never used frees itself, whatever the clock said before it began. */
+static void timers_go_on_at_once_when_the_clock_is_set_back(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__StartSessionRequest request = HOLDFAST__V1__START_SESSION_REQUEST__INIT;
+    char id[UUID_TEXT_SIZE];
+
+    f->one.wall_ms += DAY_MS;
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_TICK });
+    f->one.wall_ms -= DAY_MS;
+    one_shard_op_id(&f->one, id);
+    request.player_id = (char *)"42";
+    request.op_id = id;
+    request.incarnation = (char *)"1-7";
+    one_shard_call(&f->one, METHOD_START_SESSION, &request.base);
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(f->last_status, REPLY_OK);
+    uint64_t proposed = f->one.shard->stats.proposed;
+    f->one.now_ms += 20000;
+    one_shard_step(&f->one, (struct shard_event){ .type = SHARD_TICK });
+    assert_int_equal(f->one.shard->stats.proposed, proposed + 1);
+}
+
 int main(void)
 {
 #define WAIT_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
+        WAIT_TEST(timers_go_on_at_once_when_the_clock_is_set_back),
         WAIT_TEST(a_session_is_granted_though_its_profile_cannot_be_read),
         WAIT_TEST(a_session_behind_one_without_room_sees_that_its_rows_came),
         WAIT_TEST(a_page_of_rows_wakes_the_reads_that_wait_for_it),

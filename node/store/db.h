@@ -100,13 +100,16 @@ NODISCARD err db_drop_shard(struct db *db, uint32_t shard);
 
 /*
  * Staging: rows of a snapshot, under the generation after the one that counts. No caller may read
- * or write the shard's rows from switch to finish. begin drops what an earlier attempt left; put
+ * or write the shard's rows from switch to finish. begin drops what an earlier attempt left, if
+ * anything, and needs next to no room; put
  * takes rows as snapshot_rows_next reads them; switch makes them and the meta row the shard's,
  * durably, and notes that the shard's log is to be emptied (db_reset_due); finish, called when that
  * is durable, takes the note away, durably too, and drops the old rows. One attempt a shard at a
  * time.
  */
 NODISCARD err db_stage_begin(struct db *db, uint32_t shard);
+/* False, too, where that cannot be read. */
+bool db_stage_is_empty(struct db *db, uint32_t shard);
 NODISCARD err db_stage_put(struct db *db, uint32_t shard, struct slice rows);
 NODISCARD err db_stage_switch(struct db *db, uint32_t shard, struct slice meta_row);
 NODISCARD err db_stage_finish(struct db *db, uint32_t shard);

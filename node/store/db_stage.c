@@ -61,8 +61,24 @@ static uint16_t staged_prefix(const struct db *db, uint32_t shard)
     return db_prefix_of(staged_generation(db, shard), shard);
 }
 
+bool db_stage_is_empty(struct db *db, uint32_t shard)
+{
+    struct db_rows rows = { 0 };
+    err e =
+        db_read_page(db,
+                     &(struct db_page){
+                         .prefix_number = staged_prefix(db, shard), .rows_max = 1, .bytes_max = 1 },
+                     &rows);
+    bool empty = e == ERR_OK && rows.count == 0;
+
+    db_rows_deinit(&rows);
+    return empty;
+}
+
 err db_stage_begin(struct db *db, uint32_t shard)
 {
+    if (db_stage_is_empty(db, shard))
+        return ERR_OK; /* No mark of a range for every shard at every start. */
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
 
     db_drop_prefix(batch, staged_prefix(db, shard));

@@ -255,6 +255,19 @@ static uint32_t full_owner(const struct sim *sim)
     return 0;
 }
 
+/* Rows of snapshots that were given up and still take disk. */
+static uint32_t leftovers(const struct sim *sim)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = 0; n < sim->node_count; n++) {
+        const struct sim_node *node = &sim->nodes[n];
+        for (uint32_t i = 0; i < sim->shard_count; i++)
+            count += node->slots[i].shard != NULL ? node->slots[i].staged.count : 0;
+    }
+    return count;
+}
+
 static void heal(struct sim *sim)
 {
     trouble_heal(sim);
@@ -268,7 +281,8 @@ static void heal(struct sim *sim)
             return;
         if (routers_open(sim) == 0 && oracle_pending(sim) == 0 && oracle_converged(sim) &&
             full_owner(sim) == 0 && definition_pending(sim) == 0 && policy_pending(sim) == 0 &&
-            top_pending(sim) == 0 && top_left(sim) == 0 && program_left(sim) == 0)
+            top_pending(sim) == 0 && top_left(sim) == 0 && program_left(sim) == 0 &&
+            leftovers(sim) == 0)
             break;
     }
     if (!oracle_converged(sim)) {
@@ -288,6 +302,9 @@ static void heal(struct sim *sim)
         sim_fail(sim, 0, "%u rows of targets without edges are never removed", top_left(sim));
     } else if (program_left(sim) > 0) {
         sim_fail(sim, 0, "%u shards never go on by the later rules", program_left(sim));
+    } else if (leftovers(sim) > 0) {
+        sim_fail(sim, 0, "%u rows of snapshots that were given up are never dropped",
+                 leftovers(sim));
     } else if (routers_open(sim) > 0) {
         sim_fail(sim, 0, "%u calls never end", routers_open(sim));
     } else if (full_owner(sim) != 0) {

@@ -118,7 +118,7 @@ enum sim_kind {
     X(definitions_made) X(definitions_made_again) X(definitions_rolled_back) X(definitions_deleted) \
     X(definitions_in_force) X(definitions_told_again) X(definitions_unknown)                        \
     X(definitions_conflicted) X(definitions_swept) X(defines) X(defines_late)                       \
-    X(calls_left) X(calls_abandoned) X(calls_cancelled) X(queues) X(stragglers) X(comers_zoned) X(ranges_slow) X(swaps_large) FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(promotions_upgraded)        \
+    X(calls_left) X(calls_abandoned) X(calls_cancelled) X(queues) X(stragglers) X(comers_zoned) X(ranges_slow) X(swaps_large) FAVORITE_REACH(X) EVENT_REACH(X) X(servers_held) X(refused_full) X(evacuations) X(clocks_ahead) X(leftovers_dropped) X(promotions_upgraded)        \
     X(programs_refused) X(programs_stopped) X(etcd_rolled_back) X(rollbacks_noticed)               \
     X(restores_accepted) X(restores_interrupted) X(restores_refused) X(restores_of_members)
 /* What a build without the means to damage records cannot do, it need not have done. */
@@ -131,7 +131,7 @@ enum sim_kind {
 #define SIM_FAULTS(X)                                                                              \
     X(messages_lost) X(messages_doubled) X(packets_late) X(crashes) X(torn_crashes)                \
     X(database_lost) X(pauses) X(partitions) X(one_way_cuts) X(isolations) X(clock_skews)          \
-    X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
+    X(clocks_far) X(clock_jumps) X(etcd_outages) X(etcd_cuts) X(leases_revoked) X(watch_delays)                  \
     X(watch_resets) X(coordinators_killed) X(servers_killed) X(servers_paused) X(answers_lost)     \
     X(disk_stalls) X(duels) X(deposals) X(replicas_isolated) X(unseatings) X(stale_reads)          \
     X(bits_flipped) X(outcomes_spoilt) X(quarantines) X(rebuilds_asked) X(servers_flapped) X(credits_late) SIM_INJECTED(X) X(nodes_come)     \
@@ -300,7 +300,7 @@ struct sim_node {
     uint64_t heard_ms[PROCS];
     uint64_t closed_ms[PROCS]; /* Since when a peer's link is closed; 0: open. */
     uint64_t reported_ms[PROCS];
-    uint64_t declined_ms, outgrown_ms;
+    uint64_t declined_ms, outgrown_ms, clock_ms;
     int64_t lease;
     uint64_t renewed_ms;
     uint64_t renew_next_ms;

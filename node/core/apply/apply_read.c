@@ -326,10 +326,25 @@ static bool upkeep_due(struct applier *applier, uint64_t unix_ms, struct buf *ou
 }
 
 /* Timers and upkeep take turns: none of them waits until the others have nothing to do. */
+static void at_most(uint64_t *ms, uint64_t ms_max)
+{
+    if (*ms > ms_max)
+        *ms = ms_max;
+}
+
+/* Each was set by a clock that was ahead, and is right again. */
+static void clamp_upkeep(struct applier *applier, uint64_t unix_ms)
+{
+    at_most(&applier->prune_next_ms, unix_ms + PRUNE_EVERY_MS);
+    at_most(&applier->sweep_next_ms, unix_ms + SWEEP_EVERY_MS);
+    at_most(&applier->trim_next_ms, unix_ms + TRIM_EVERY_MS);
+}
+
 bool applier_due(struct applier *applier, uint64_t unix_ms, struct buf *out, uint64_t *ret_next_ms)
 {
     bool upkeep_first = applier->timer_last;
 
+    clamp_upkeep(applier, unix_ms);
     arena_reset(&applier->scratch);
     *ret_next_ms = unix_ms + DUE_ASK_MS;
     applier->timer_last = false;

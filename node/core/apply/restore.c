@@ -123,6 +123,28 @@ static bool is_of(const struct meta *meta, const struct restore_call *call)
     return hash128_equal(meta->use.restore_id, call->id);
 }
 
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* At the beginning, which notes by it under which rules that was, and at the end. */
+static void raise_versions(struct apply_context *context, const struct meta *backup)
+{
+    struct meta *meta = context->meta;
+
+    if (context->version >= RESTORE_PULLS_APPLY_VERSION)
+        meta->versions_above =
+            greater(meta->versions_above, backup->versions_above + backup->applied_index);
+}
+
+/* A restore goes on by the rules under which it began, though START raises the version meanwhile:
+ * part of the rows by either would be neither. */
+static bool began_by_later_rules(const struct meta *meta)
+{
+    return meta->versions_above > 0;
+}
+
 err restore_begin(struct apply_context *context, const struct restore_call *call)
 {
     struct shard_use *use = &context->meta->use;
@@ -140,9 +162,11 @@ err restore_begin(struct apply_context *context, const struct restore_call *call
     err e = read_meta(context, call->meta_row, &backup);
     if (e == ERR_OK)
         e = check_above(context, &backup);
-    meta_deinit(&backup);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
         *use = (struct shard_use){ .kind = USE_RESTORING, .restore_id = call->id };
+        raise_versions(context, &backup);
+    }
+    meta_deinit(&backup);
     return e;
 }
 
@@ -166,7 +190,7 @@ static bool is_taken_over(const struct apply_context *context, enum table table)
      * of after the cut of the source, or of before what the source has forgotten. */
     bool of_totals = table == TABLE_PULLED || table == TABLE_SHARE || table == TABLE_TALLY ||
                      table == TABLE_RANK;
-    return !of_totals || context->version < RESTORE_PULLS_APPLY_VERSION;
+    return !of_totals || !began_by_later_rules(context->meta);
 }
 
 err restore_put(struct apply_context *context, const struct restore_call *call, uint64_t part,
@@ -193,11 +217,6 @@ err restore_put(struct apply_context *context, const struct restore_call *call, 
     CHECK(!reader.bad);
     meta->use.parts++;
     return ERR_OK;
-}
-
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* Debts that a policy allowed once stand. */
@@ -247,9 +266,7 @@ static void take_over(struct apply_context *context, struct meta *backup)
     meta->cut_id = greater(meta->cut_id, backup->cut_id);
     operation_floor_take_over(context, backup);
     meta->operation_ms_max = greater(meta->operation_ms_max, backup->operation_ms_max);
-    if (context->version >= RESTORE_PULLS_APPLY_VERSION)
-        meta->versions_above =
-            greater(meta->versions_above, backup->versions_above + backup->applied_index);
+    raise_versions(context, backup);
     meta->operation_count = backup->operation_count;
     meta->key_count = backup->key_count;
     meta->session_count = backup->session_count;

@@ -12,7 +12,8 @@
 
 #define RESTORE_PART_BYTES_MAX 1000000u
 /* Before it a restore put rows of totals as the backup has them, though no cut says what a home had
- * pulled by then: what was pulled from a source after its cut stood in the total for ever. */
+ * pulled by then: what was pulled from a source after its cut stood in the total for ever. Decided
+ * when a restore begins. */
 #define RESTORE_PULLS_APPLY_VERSION 10u
 
 /* One row of a part: `bytes` as ReadBackup gives them. False: there are no more, or (reader->bad)

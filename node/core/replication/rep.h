@@ -28,7 +28,7 @@
     X(recent_bytes_max,         262144,      4096, 67108864, "applied, but a member lacks them") \
     X(lag_ms_max,               120000,        10, 86400000, "a member silent for longer holds no log") \
     X(raise_after_ms,           600000,        10, 86400000, "every member applies a later version") \
-    X(clock_ahead_ms_max,         2000,        10,  60000, "entries dated later are refused")
+    X(clock_ahead_ms_max,         2000,        10,  60000, "what moves the time further is refused")
 /* clang-format on */
 
 #define REP_FIELD(name, def, min, max, doc) uint32_t name;
@@ -194,7 +194,8 @@ void rep_free(struct rep *rep);
  *
  * Reads that wait for a round fail when the role changes: the round is then never done.
  *
- * ERR_NOT_OWNER   PROPOSE or READ at a replica that does not serve; nothing changed.
+ * ERR_NOT_OWNER   PROPOSE or READ at a replica that does not serve, or PROPOSE where
+ *                 rep_clock_is_ahead; nothing changed.
  * ERR_FULL        PROPOSE past inflight_entries_max or inflight_bytes_max; nothing changed.
  * ERR_TOO_LARGE   PROPOSE over ENTRY_BODY_BYTES_MAX; nothing changed.
  */
@@ -308,5 +309,9 @@ bool rep_declines(const struct rep *rep);
  * which began before all of them had said so. Only another START raises the version: to be told
  * to the coordinator, which names the same owner under the next epoch. */
 bool rep_is_outgrown(const struct rep *rep);
+/* Owner, or about to be one: members without which there is no majority say that their clocks are
+ * more than clock_ahead_ms_max behind ours, or behind the date of an entry. PROPOSE is refused, and
+ * another member must be named. */
+bool rep_clock_is_ahead(const struct rep *rep);
 
 #endif

@@ -23,7 +23,7 @@ static bool is_too_new(const struct rep *rep, const struct entry *entry)
 }
 
 /* True when our log holds `entry` afterwards. `entry` is at most one past the last. */
-static bool accept_entry(struct rep *rep, struct entry *entry, uint64_t unix_ms_max,
+static bool accept_entry(struct rep *rep, const struct rep_message *m, struct entry *entry,
                          struct rep_out *out)
 {
     uint64_t last = rep->window.last_index;
@@ -37,8 +37,12 @@ static bool accept_entry(struct rep *rep, struct entry *entry, uint64_t unix_ms_
         return false;
     if (entry->index <= last)
         rep_log_truncate(rep, entry->index - 1, out); /* Orphans of a deposed owner. */
-    if (entry->owner_ms > unix_ms_max || entry->dot.epoch > rep->promise.epoch)
+    if (entry->dot.epoch > rep->promise.epoch)
         return false;
+    if (m->type == REP_MSG_APPEND && !rep_clock_takes(rep, m, entry)) {
+        rep->refused_index = entry->index;
+        return false;
+    }
     if (!rep_log_has_room(rep) || !rep_log_follows(rep, entry))
         return false;
     if (is_too_new(rep, entry)) {
@@ -49,8 +53,7 @@ static bool accept_entry(struct rep *rep, struct entry *entry, uint64_t unix_ms_
     return true;
 }
 
-bool rep_accept(struct rep *rep, const struct rep_message *m, uint64_t unix_ms_max,
-                struct rep_out *out)
+bool rep_accept(struct rep *rep, const struct rep_message *m, struct rep_out *out)
 {
     uint64_t reached = m->prev_index;
 
@@ -58,7 +61,7 @@ bool rep_accept(struct rep *rep, const struct rep_message *m, uint64_t unix_ms_m
         return false;
     for (uint32_t i = 0; i < m->entry_count; i++) {
         struct entry *entry = m->entries[i];
-        if (entry->index != reached + 1 || !accept_entry(rep, entry, unix_ms_max, out))
+        if (entry->index != reached + 1 || !accept_entry(rep, m, entry, out))
             break;
         reached = entry->index;
     }
@@ -107,6 +110,7 @@ static void acknowledge(struct rep *rep, struct rep_out *out)
 {
     struct rep_message ack = rep_message_make(rep, REP_MSG_APPEND_ACK);
 
+    ack.behind = rep_clock_is_behind(rep);
     ack.matched_index = matched_index(rep);
     ack.round = rep->told_round;
     rep->told_index = ack.matched_index;
@@ -118,6 +122,7 @@ static void refuse(struct rep *rep, uint64_t from, const struct rep_message *m, 
     struct rep_message ack = rep_message_make(rep, REP_MSG_APPEND_ACK);
 
     ack.refused = true;
+    ack.behind = rep_clock_is_behind(rep);
     ack.prev_index = m->prev_index;
     ack.matched_index = matched_index(rep);
     ack.round = rep->told_round;
@@ -128,6 +133,7 @@ static void refuse(struct rep *rep, uint64_t from, const struct rep_message *m, 
 static void hear_owner(struct rep *rep, const struct rep_message *m, struct rep_out *out)
 {
     rep->owner_heard_ms = rep->now_ms;
+    rep->owner_unix_ms = m->unix_ms;
     rep->retain_index = m->retain_index;
     rep->snapshot_source = m->behind ? rep->promise.owner : 0;
     rep->members_version = m->apply_version;
@@ -160,7 +166,7 @@ void rep_append(struct rep *rep, uint64_t from, const struct rep_message *m, str
     bool round_new = m->round > rep->told_round;
     if (round_new)
         rep->told_round = m->round;
-    if (!rep_accept(rep, m, rep->unix_ms + rep->limits.clock_ahead_ms_max, out)) {
+    if (!rep_accept(rep, m, out)) {
         refuse(rep, from, m, out);
         return;
     }

@@ -19,7 +19,8 @@ static struct entry *append_own(struct rep *rep, enum entry_kind kind, struct sl
     if (dot.epoch != rep->promise.epoch)
         dot = (struct dot){ rep->promise.epoch, rep->self, 0 };
     dot.counter++;
-    if (owner_ms < rep->unix_ms)
+    /* START moves no time: the next owner keeps what it says, with its date. */
+    if (owner_ms < rep->unix_ms && (kind != ENTRY_START || owner_ms == 0))
         owner_ms = rep->unix_ms;
     struct entry *entry =
         entry_new(kind,
@@ -78,7 +79,7 @@ err rep_propose(struct rep *rep, const struct rep_event *event, struct rep_out *
     uint64_t last = rep->window.last_index;
 
     CHECK(event->kind != ENTRY_START);
-    if (rep->role != REP_OWNER)
+    if (rep->role != REP_OWNER || rep_clock_is_ahead(rep))
         return ERR_NOT_OWNER;
     if (event->body.size > ENTRY_BODY_BYTES_MAX)
         return ERR_TOO_LARGE;
@@ -101,6 +102,7 @@ static struct rep_message append_make(const struct rep *rep)
 {
     struct rep_message m = rep_message_make(rep, REP_MSG_APPEND);
 
+    m.unix_ms = rep->unix_ms;
     m.retain_index = rep_retain_index(rep);
     m.apply_version = rep_apply_version_min(rep);
     m.round = rep->round_open ? rep->round_started : 0;
@@ -356,6 +358,7 @@ void rep_append_ack(struct rep *rep, uint64_t from, const struct rep_message *m,
     peer->votes = m->votes;
     peer->apply_version = m->apply_version;
     peer->quarantined = m->quarantined;
+    peer->clock_behind = m->behind;
     enum rep_verdict verdict = rep_outcome_compare(rep, m, out);
     peer_matched(rep, peer, m);
     if (m->refused)

@@ -90,7 +90,7 @@ bool rep_fetch_ack(struct rep *rep, uint64_t from, const struct rep_message *m, 
         fetch_behind(rep, m, out);
         return false;
     }
-    if (!rep_accept(rep, m, UINT64_MAX, out))
+    if (!rep_accept(rep, m, out))
         return false; /* Cannot be, since what is shared is never overestimated; ask again later. */
     if (m->commit_index > rep->owner_commit_index)
         rep->owner_commit_index = m->commit_index;

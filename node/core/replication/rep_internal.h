@@ -7,6 +7,7 @@
  *   rep_promise.c  the promise, the role, and who deposes whom
  *   rep_compose.c  messages
  *   rep_judge.c    outcomes that differ
+ *   rep_clock.c    clocks that are ahead
  *   rep_read.c     confirmation rounds
  *   rep_append.c   the owner: START, propose, send, acknowledgements, commit
  *   rep_accept.c   the follower: check, store, acknowledge
@@ -77,6 +78,7 @@ struct rep_peer {
     uint32_t same_as; /* Bits by place in rep.peers: who differs as it does, where last seen. */
     bool diverged;    /* A majority agrees with us: it is told so. */
     bool quarantined; /* It says that it was found to differ, by us or another owner. */
+    bool clock_behind; /* It says so of its clock: see rep_message.behind. */
     /* Replication. */
     enum rep_peer_mode mode;
     bool probing;        /* PROBE: a message is on its way, */
@@ -153,6 +155,8 @@ struct rep {
     uint64_t told_index;     /* Last matched index acknowledged to that owner. */
     uint64_t told_round;
     uint64_t owner_commit_index;
+    uint64_t owner_unix_ms; /* Its clock, as it told last; 0: not known. */
+    uint64_t refused_index; /* Of that owner's entries, the last that was dated ahead; 0: none. */
     uint64_t retain_index;
     uint64_t snapshot_source;
     bool rows_wanting; /* ADOPTING: see rep_wants_rows. */
@@ -171,6 +175,8 @@ struct rep {
     struct dot source_dot;   /* ... up to this dot. */
     uint64_t source_ms;
     uint32_t source_tries;
+    uint64_t sealed_index; /* Where our log ended when it was sealed. */
+    uint64_t ahead_index;  /* The first entry of it that is dated ahead; 0: none. */
     uint64_t start_index;
     uint64_t outgrown_ms; /* Since when every member applies a later version; 0: one does not. */
     uint64_t round_started;
@@ -270,6 +276,16 @@ void rep_quarantine(struct rep *rep, struct rep_out *out);
 void rep_judge(struct rep *rep, struct rep_peer *peer, const struct rep_outcome *theirs,
                enum rep_verdict verdict, struct rep_out *out);
 
+/* rep_clock.c */
+/* Whether the follower of `m` may store `entry`, which comes next: it does not move the time
+ * further than our clock allows, or it does, and is committed, or may be. */
+bool rep_clock_takes(const struct rep *rep, const struct rep_message *m, const struct entry *entry);
+/* What a follower tells its owner: see rep_message.behind. */
+bool rep_clock_is_behind(const struct rep *rep);
+/* Before START, the log being whole and durable: drops what a majority is known to lack, from the
+ * first entry that is dated ahead. False: such an entry stays, since it may be committed. */
+bool rep_clock_settle(struct rep *rep, struct rep_out *out);
+
 /* rep_read.c */
 NODISCARD err rep_read(struct rep *rep, struct rep_out *out);
 /* Begins a round when one is wanted and none is open. */
@@ -291,8 +307,7 @@ void rep_owner_commit(struct rep *rep, struct rep_out *out);
 
 /* rep_accept.c */
 /* Stores what follows prev_index; false when prev does not match our log. */
-bool rep_accept(struct rep *rep, const struct rep_message *m, uint64_t unix_ms_max,
-                struct rep_out *out);
+bool rep_accept(struct rep *rep, const struct rep_message *m, struct rep_out *out);
 void rep_append(struct rep *rep, uint64_t from, const struct rep_message *m, struct rep_out *out);
 /* After the disk made progress: commits, acknowledges. */
 void rep_follower_settle(struct rep *rep, struct rep_out *out);

@@ -114,7 +114,8 @@ void rep_message_encode(const struct rep_message *message, struct buf *out)
     buf_put_compact(out, message->commit_index);
     buf_put_compact(out, message->retain_index);
     buf_put_compact(out, message->round);
-    buf_put_compact(out, message->matched_index);
+    buf_put_compact(out,
+                    message->type == REP_MSG_APPEND ? message->unix_ms : message->matched_index);
     buf_put_compact(out, message->applied_index);
     if (flags & FLAG_OUTCOME)
         buf_put_hash(out, message->outcome);
@@ -153,7 +154,7 @@ static void numbers_decode(struct reader *reader, uint8_t flags, struct rep_mess
     m->commit_index = read_compact(reader);
     m->retain_index = read_compact(reader);
     m->round = read_compact(reader);
-    m->matched_index = read_compact(reader);
+    *(m->type == REP_MSG_APPEND ? &m->unix_ms : &m->matched_index) = read_compact(reader);
     m->applied_index = read_compact(reader);
     if (flags & FLAG_OUTCOME)
         m->outcome = read_hash(reader);

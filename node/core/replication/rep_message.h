@@ -40,13 +40,18 @@ struct rep_message {
     bool refused;     /* APPEND: the receiver's outcomes differ from those of a majority. */
     bool quarantined; /* ACKs: the sender's outcomes were found to differ from a majority's. */
     bool votes;       /* ACKs: the sender's word counts towards a majority. */
-    bool behind; /* APPEND, FETCH_ACK: the sender's log no longer has what the receiver lacks. */
+    /* APPEND, FETCH_ACK: the sender's log no longer has what the receiver lacks. APPEND_ACK: the
+     * sender's clock is behind the receiver's, or behind the date of its next entry, by more than
+     * clock_ahead_ms_max. */
+    bool behind;
     uint64_t prev_index;
     struct hash128 prev_hash;
     uint64_t commit_index;
     uint64_t retain_index; /* Lowest index some member may still need. */
     uint64_t round;        /* Read confirmation: sent in APPEND, given back in its ACK. */
     uint64_t matched_index;
+    uint64_t unix_ms; /* APPEND, which has no matched_index, in its place: the sender's wall clock;
+                         0: it is of a program that does not tell it. */
     uint64_t applied_index; /* With `outcome`: running hash of outcomes there. */
     struct hash128 outcome;
     struct dot last_dot;

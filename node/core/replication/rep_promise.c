@@ -86,6 +86,8 @@ void rep_promise(struct rep *rep, const struct promise *promise, struct rep_out 
     rep->verified_index = 0;
     rep->told_index = 0;
     rep->told_round = 0;
+    rep->owner_unix_ms = 0;
+    rep->refused_index = 0;
     rep->owner_heard_ms = rep->now_ms;
     rep->seal_answer.due = false;
     rep->fetch_answer.due = false;

@@ -5,6 +5,8 @@
 #include "runtime/base/check.h"
 
 #define FIRST_START_WAIT_MS 5000u
+/* For members that could show that an entry dated ahead is not committed. */
+#define CLOCK_WAIT_MS 2000u
 
 static void peers_add(struct rep *rep, const uint64_t *replicas, uint32_t count)
 {
@@ -39,6 +41,8 @@ static void promote_begin(struct rep *rep, const struct rep_record *record, stru
 
     if (rep_promise_order(rep, &promise) == REP_GREATER)
         rep_promise(rep, &promise, out);
+    /* Resumed, its log may lack what it had when it was sealed. */
+    rep->sealed_index = rep->resumes ? UINT64_MAX : rep->window.last_index;
     rep->resumes = false;
     rep->differs_index = 0;
     rep->membership = *m;
@@ -221,6 +225,12 @@ static bool waits_for_versions(const struct rep *rep)
            rep->now_ms - rep->seal_begun_ms < FIRST_START_WAIT_MS;
 }
 
+static bool waits_for_clocks(struct rep *rep, struct rep_out *out)
+{
+    return !rep_clock_settle(rep, out) && !all_sealed(rep) &&
+           rep->now_ms - rep->seal_begun_ms < CLOCK_WAIT_MS;
+}
+
 /* Steps 3 and 4. The last dot decides, not the length: a longer log may be of an older epoch. */
 void rep_promote(struct rep *rep, struct rep_out *out)
 {
@@ -237,7 +247,8 @@ void rep_promote(struct rep *rep, struct rep_out *out)
     struct rep_peer *best = greatest_sealed(rep, rep_log_last_dot(rep));
     if (best == NULL) {
         rep->source = NULL;
-        if (rep->durable_index == rep->window.last_index && !waits_for_versions(rep))
+        if (rep->durable_index == rep->window.last_index && !waits_for_versions(rep) &&
+            !waits_for_clocks(rep, out))
             rep_start(rep, out);
         return;
     }
@@ -256,8 +267,8 @@ void rep_promote_tick(struct rep *rep, struct rep_out *out)
 {
     if (rep->now_ms - rep->seal_ms >= rep->limits.retry_ms)
         seal_send(rep, out);
-    if (rep->role == REP_SEALING && rep->window.last_index == 0)
-        rep_promote(rep, out);
+    if (rep->source == NULL)
+        rep_promote(rep, out); /* The time is over for which it waited. */
     if (rep->source == NULL || rep->now_ms - rep->source_ms < rep->limits.retry_ms)
         return;
     if (!rep_log_has_room(rep)) {

@@ -59,9 +59,10 @@ enum shard_event_type {
     SHARD_FLUSH,     /* the round ends              */
     SHARD_TICK,      /* every 10 to 50 ms           */
     SHARD_DELIVERED, /* call: a delivery's token; status, request: its answer's body */
-    SHARD_SNAPSHOT_PAGE,  /* failed, or rows, row_count, complete; request: a fresh view's meta
-                             row  */
-    SHARD_SNAPSHOT_STORED /* failed            */
+    SHARD_SNAPSHOT_PAGE,   /* failed, or rows, row_count, complete; request: a fresh view's meta
+                              row  */
+    SHARD_SNAPSHOT_STORED, /* failed            */
+    SHARD_SNAPSHOT_DROPPED /* failed            */
 };
 
 enum reply_status {

@@ -140,11 +140,18 @@ static void propose_due(struct shard *shard, const struct shard_event *event, st
 
 void shard_propose_due(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
-    if (!shard_serves(shard) || shard->due_index != 0 || event->unix_ms < shard->due_next_ms)
+    uint64_t next_ms;
+
+    if (!shard_serves(shard) || shard->due_index != 0 || event->now_ms < shard->due_next_ms)
         return;
     shard->due_chain = 0;
     buf_clear(&shard->scratch);
-    if (applier_due(shard->applier, event->unix_ms, &shard->scratch, &shard->due_next_ms))
+    bool due = applier_due(shard->applier, event->unix_ms, &shard->scratch, &next_ms);
+    /* A wall clock may be set back meanwhile. */
+    shard->due_next_ms = event->now_ms;
+    if (next_ms > event->unix_ms)
+        shard->due_next_ms += next_ms - event->unix_ms;
+    if (due)
         propose_due(shard, event, out);
 }
 

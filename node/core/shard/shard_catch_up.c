@@ -197,6 +197,9 @@ uint64_t shard_snapshot_pin(const struct shard *shard, uint64_t now_ms)
 
 /* ---- the target ---- */
 
+/* After a drop that failed: the disk is full, or fails. */
+#define LEFTOVER_AGAIN_MS 1000u
+
 static void target_ask(struct shard *shard, const struct shard_event *event, struct shard_out *out)
 {
     struct snapshot_target *target = &shard->target;
@@ -224,12 +227,13 @@ static void target_begin(struct shard *shard, uint64_t from, const struct shard_
     target_ask(shard, event, out);
 }
 
-static void target_abandon(struct shard *shard, struct shard_out *out)
+static void target_abandon(struct shard *shard)
 {
     struct snapshot_target *target = &shard->target;
 
     shard->snapshot.abandoned++;
-    out->snapshot.drop |= target->part > 0;
+    if (target->part > 0)
+        shard->leftover = LEFTOVER_SOME;
     buf_deinit(&target->meta_row);
     *target = (struct snapshot_target){ 0 };
 }
@@ -276,26 +280,29 @@ static void target_received(struct shard *shard, const struct shard_event *event
     struct reader reader = reader_from(body);
     bool ours = target->id == m->snapshot || (target->id == 0 && m->part == 0);
 
-    if (!target->active || target->storing || event->from != target->from || !ours)
+    if (!target->active || target->storing || event->from != target->from || !ours ||
+        shard->leftover == LEFTOVER_DROPPED)
         return;
     target->heard_ms = event->now_ms;
     if (m->refused) {
         if (target->id != 0)
-            target_abandon(shard, out); /* The next tick begins again. */
+            target_abandon(shard); /* The next tick begins again. */
         return;
     }
     struct hash128 chain = hash_chain(target->chain, body, (struct slice){ body.data, 0 });
     if (m->part != target->part || !hash128_equal(chain, m->chain))
         return; /* Late, or damaged on the way: it is asked for again. */
     if (m->part == 0 && !target_take_meta(shard, &reader)) {
-        target_abandon(shard, out);
+        target_abandon(shard);
         return;
     }
     struct slice rows = read_raw(&reader, reader_left(&reader));
     if (!rows_are_well_formed(rows)) {
-        target_abandon(shard, out);
+        target_abandon(shard);
         return;
     }
+    if (m->part == 0)
+        shard->leftover = LEFTOVER_NONE;
     out->snapshot.drop |= m->part == 0;
     out->snapshot.store = true;
     buf_append(&out->snapshot.rows, rows.data, rows.size);
@@ -322,13 +329,16 @@ static void drop_removed(struct shard *shard, struct shard_out *out)
 
     if (!has_to_drop(shard))
         return;
+    if (shard->target.active)
+        target_abandon(shard);
+    if (shard->leftover != LEFTOVER_NONE)
+        return; /* Else what is left aside would be what it holds. */
     shard->snapshot.dropped++;
     shard->stopped = true;
     reply_deposed(shard, out);
     meta_init(&empty);
     empty.membership = *rep_membership(shard->rep);
     empty.generation = rep_generation(shard->rep);
-    out->snapshot.drop = true;
     out->snapshot.install = true;
     meta_encode(&empty, &out->snapshot.meta_row);
     meta_deinit(&empty);
@@ -356,13 +366,31 @@ void shard_snapshot_stored(struct shard *shard, const struct shard_event *event,
     target->part++;
     target->heard_ms = event->now_ms;
     if (event->failed)
-        target_abandon(shard, out);
+        target_abandon(shard);
     else if (!target->complete)
         target_ask(shard, event, out);
     else if (rep_snapshot_fits(shard->rep, target->index, target->hash))
         target_install(shard, out);
     else
-        target_abandon(shard, out);
+        target_abandon(shard);
+}
+
+void shard_snapshot_dropped(struct shard *shard, const struct shard_event *event)
+{
+    CHECK(shard->leftover == LEFTOVER_DROPPED);
+    shard->leftover = event->failed ? LEFTOVER_SOME : LEFTOVER_NONE;
+    shard->leftover_ms = event->now_ms + LEFTOVER_AGAIN_MS;
+}
+
+/* Rows of attempts that ended, perhaps in an earlier life: disk that no one reads. */
+static void leftover_progress(struct shard *shard, const struct shard_event *event,
+                              struct shard_out *out)
+{
+    if (shard->leftover != LEFTOVER_SOME || shard->target.part > 0 || shard->target.storing ||
+        event->now_ms < shard->leftover_ms)
+        return;
+    shard->leftover = LEFTOVER_DROPPED;
+    out->snapshot.drop = true;
 }
 
 static void target_progress(struct shard *shard, const struct shard_event *event,
@@ -386,7 +414,7 @@ static void target_progress(struct shard *shard, const struct shard_event *event
         return;
     }
     if (event->now_ms - target->needed_ms >= idle_ms || event->now_ms - target->heard_ms >= idle_ms)
-        target_abandon(shard, out);
+        target_abandon(shard);
     else if (event->now_ms - target->asked_ms >= shard->limits.rep.retry_ms)
         target_ask(shard, event, out);
 }
@@ -409,6 +437,7 @@ void shard_snapshot_tick(struct shard *shard, const struct shard_event *event,
 {
     source_progress(shard, event, out);
     target_progress(shard, event, out);
+    leftover_progress(shard, event, out);
     if (!shard->target.storing && !shard->source.reading)
         drop_removed(shard, out);
 }

@@ -76,7 +76,7 @@ struct shard {
     uint64_t due_index;                 /* Owner-made entry on its way; 0: none. */
     uint32_t due_chain;                 /* Of those, proposed at once since the last tick. */
     uint64_t contain_index;             /* Entry that contains a player, on its way; 0: none. */
-    uint64_t due_next_ms;               /* unix_ms at which to ask applier_due again. */
+    uint64_t due_next_ms;               /* now_ms at which to ask applier_due again. */
     bool served;                        /* As of the last step. */
     bool apply_blocked;                 /* Rows are missing for the next entry. */
     uint64_t foreseen_index;            /* Of entries up to this one rows were asked for ahead. */
@@ -92,6 +92,8 @@ struct shard {
     struct read_holds holds_of_reads;
     struct snapshot_source source;
     struct snapshot_target target;
+    enum snapshot_leftover leftover;
+    uint64_t leftover_ms; /* When to try once more. */
     struct snapshot_stats snapshot;
     uint64_t unreadable_ms;  /* When an unreadable row of no player may be told again. */
     bool stopped;            /* A snapshot takes its place. */
@@ -201,6 +203,7 @@ void shard_snapshot_page(struct shard *shard, const struct shard_event *event,
                          struct shard_out *out);
 void shard_snapshot_stored(struct shard *shard, const struct shard_event *event,
                            struct shard_out *out);
+void shard_snapshot_dropped(struct shard *shard, const struct shard_event *event);
 void shard_snapshot_tick(struct shard *shard, const struct shard_event *event,
                          struct shard_out *out);
 void shard_snapshot_deinit(struct shard *shard);

@@ -20,7 +20,8 @@ struct snapshot_actions {
     bool fresh; /* ... of a view taken now, with its meta row. */
     struct buf after;
     uint32_t bytes_max;
-    bool drop;       /* Target: forget what was put aside. Before `store`. */
+    bool drop; /* Target: forget what was put aside. Before `store`; without it, on a full disk too,
+                  and then SHARD_SNAPSHOT_DROPPED. */
     bool store;      /* Target: put `rows` aside, then SHARD_SNAPSHOT_STORED. */
     struct buf rows; /* snapshot_rows_next reads them. */
     bool install;    /* Target: steps 6 to 9, with `meta_row`. The shard takes no further step. */
@@ -50,6 +51,13 @@ struct snapshot_source {
     uint64_t ready_ms;                  /* No page is read earlier. */
     uint64_t pulled_ms;
     uint64_t hold_ms; /* Until then the log keeps what follows `index`. */
+};
+
+/* What of earlier attempts, of earlier lives too, may be left aside. */
+enum snapshot_leftover {
+    LEFTOVER_SOME,    /* It is to be dropped: from the first step on, and whenever it failed. */
+    LEFTOVER_DROPPED, /* The shell is at it. */
+    LEFTOVER_NONE     /* But for what an attempt puts aside that goes on. */
 };
 
 struct snapshot_target {

@@ -243,6 +243,9 @@ static void event_step(struct shard *shard, const struct shard_event *event, str
     case SHARD_SNAPSHOT_STORED:
         shard_snapshot_stored(shard, event, out);
         break;
+    case SHARD_SNAPSHOT_DROPPED:
+        shard_snapshot_dropped(shard, event);
+        break;
     }
 }
 

@@ -23,7 +23,7 @@ struct claims {
         uint64_t owner; /* 0: free. */
         uint64_t ms;
     } told[PEERS_MAX]; /* When each was reported last. */
-    uint64_t full_told_ms, declined_told_ms, outgrown_told_ms;
+    uint64_t full_told_ms, declined_told_ms, outgrown_told_ms, clock_told_ms;
     struct buf scratch;
 };
 
@@ -82,7 +82,7 @@ static void on_reported(void *user, err result, const struct frame *response)
 }
 
 /* Which of the owner's shards. */
-enum about { ABOUT_ALL, ABOUT_DECLINED, ABOUT_OUTGROWN };
+enum about { ABOUT_ALL, ABOUT_DECLINED, ABOUT_OUTGROWN, ABOUT_CLOCK };
 
 struct complaint {
     uint64_t owner;
@@ -107,7 +107,8 @@ static void report_add(void *user, const struct shard_view *view)
     if (view->owner != report->complaint->owner ||
         view->owner_silent_ms < report->complaint->shard_silent_ms ||
         (report->complaint->about == ABOUT_DECLINED && !view->declines) ||
-        (report->complaint->about == ABOUT_OUTGROWN && !view->outgrown))
+        (report->complaint->about == ABOUT_OUTGROWN && !view->outgrown) ||
+        (report->complaint->about == ABOUT_CLOCK && !view->clock_ahead))
         return;
     size_t n = report->message.n_shards++;
     holdfast__v1__dot__init(&report->dots[n]);
@@ -154,6 +155,8 @@ static void note_told(struct claims *claims, const struct complaint *complaint)
         claims->declined_told_ms = now_ms + REPORT_AGAIN_MS;
     else if (complaint->about == ABOUT_OUTGROWN)
         claims->outgrown_told_ms = now_ms + REPORT_AGAIN_MS;
+    else if (complaint->about == ABOUT_CLOCK)
+        claims->clock_told_ms = now_ms + REPORT_AGAIN_MS;
     else if (complaint->owner == claims->options.self)
         claims->full_told_ms = now_ms + REPORT_AGAIN_MS;
     else
@@ -247,11 +250,18 @@ static void look_at_outgrown(struct claims *claims)
                     &(struct complaint){ claims->options.self, "outgrown", 0, 0, ABOUT_OUTGROWN });
 }
 
+static void look_at_clock(struct claims *claims)
+{
+    if (loop_now_ms(claims->options.loop) >= claims->clock_told_ms)
+        send_report(claims,
+                    &(struct complaint){ claims->options.self, "clock", 0, 0, ABOUT_CLOCK });
+}
+
 struct owners {
     uint64_t ids[PEERS_MAX];
     uint64_t stuck_ms[PEERS_MAX];
     uint32_t count;
-    bool declined, outgrown; /* Some shard, by ourselves. */
+    bool declined, outgrown, clock_ahead; /* Some shard, by ourselves. */
 };
 
 static void owner_add(void *user, const struct shard_view *view)
@@ -261,6 +271,7 @@ static void owner_add(void *user, const struct shard_view *view)
 
     owners->declined |= view->declines;
     owners->outgrown |= view->outgrown;
+    owners->clock_ahead |= view->clock_ahead;
     while (i < owners->count && owners->ids[i] != view->owner)
         i++;
     if (view->owner == 0 || i == PEERS_MAX)
@@ -287,6 +298,8 @@ static void on_timer(void *user)
         look_at_declined(claims);
     if (owners.outgrown)
         look_at_outgrown(claims);
+    if (owners.clock_ahead)
+        look_at_clock(claims);
     for (uint32_t i = 0; i < owners.count; i++)
         look_at(claims, owners.ids[i], owners.stuck_ms[i]);
 }

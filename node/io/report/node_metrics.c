@@ -217,6 +217,7 @@ static double read_first_review(void *context)
 /*    name            metric                                        kind     expression                            help */
 #define SHARD_FIGURES(X)                                                                                                     \
     X(owned,          "holdfast_node_shards_owned",                  gauge,   view->serving,                            "Shards this node owns and serves.") \
+    X(clock_ahead,    "holdfast_node_shards_clock_ahead",            gauge,   view->clock_ahead,                        "Shards this node owns whose members refuse its clock: it is ahead of theirs.") \
     X(held,           "holdfast_node_shards_held",                   gauge,   view->removed ? 0 : 1,                     "Shards this node has a replica of.") \
     X(sessions,       "holdfast_node_sessions",                      gauge,   view->serving ? view->sessions : 0,       "Sessions in the shards this node owns.") \
     X(events,         "holdfast_node_events",                        gauge,   view->serving ? view->events : 0,         "Events kept in the shards this node owns.") \

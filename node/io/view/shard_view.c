@@ -130,6 +130,7 @@ static struct shard_view view_of(const struct shard *shard)
         .owner_silent_ms = rep_owner_silent_ms(rep),
         .declines = rep_declines(rep),
         .outgrown = rep_is_outgrown(rep),
+        .clock_ahead = rep_clock_is_ahead(rep),
         .epoch = rep_epoch(rep),
         .generation = rep_generation(rep),
         .apply_version = shard_meta(shard)->apply_version,

@@ -34,6 +34,7 @@ struct shard_view {
     uint64_t owner_silent_ms; /* Since the owner was heard of this shard; 0 for the owner itself. */
     bool declines;            /* rep_declines. */
     bool outgrown;            /* rep_is_outgrown. */
+    bool clock_ahead;         /* rep_clock_is_ahead. */
     uint64_t epoch;
     uint64_t generation;
     uint32_t apply_version; /* Of what it applied last. */

@@ -32,14 +32,16 @@ static void cut_logs(struct worker *worker)
 {
     for (uint32_t i = 0; i < worker->options.shard_count; i++) {
         struct slot *slot = &worker->slots[i];
-        if (slot->shard == NULL)
+        /* One whose log is emptied comes back with another, of which this flush knows nothing. */
+        if (slot->shard == NULL || slot->install != INSTALL_NONE)
             continue;
         slot->durable_index = worker->checkpoint.flush_indexes[i];
-        /* A full disk stops everybody; a member that is behind gets a snapshot. */
+        /* A full disk stops everybody; a member that is behind gets a snapshot, or another one. */
         const struct rep *rep = shard_rep(slot->shard);
-        uint64_t needed = node_log_space_ok(worker->options.store_log) ? rep_retain_index(rep)
-                                                                       : rep_final_index(rep);
-        uint64_t pin = shard_snapshot_pin(slot->shard, loop_now_ms(worker->options.loop));
+        bool room = node_log_space_ok(worker->options.store_log);
+        uint64_t needed = room ? rep_retain_index(rep) : rep_final_index(rep);
+        uint64_t now_ms = loop_now_ms(worker->options.loop);
+        uint64_t pin = room ? shard_snapshot_pin(slot->shard, now_ms) : UINT64_MAX;
         uint64_t cut = slot->durable_index < needed ? slot->durable_index : needed;
         cut = cut < pin ? cut : pin;
         node_log_retain(worker->options.store_log, i, cut);

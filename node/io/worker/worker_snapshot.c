@@ -51,13 +51,13 @@ static err store_rows(struct snapshot_job *job)
 {
     struct db *db = job->worker->options.db;
 
+    err e = job->fresh ? db_stage_begin(db, job->shard) : ERR_OK; /* On a full disk, too. */
+
+    if (e != ERR_OK || !job->store)
+        return e;
     if (space_disk_full(job->worker->options.space))
         return ERR_FULL; /* As far as the sender knows, it was lost. */
-    err e = job->fresh ? db_stage_begin(db, job->shard) : ERR_OK;
-
-    if (e == ERR_OK && job->store)
-        e = db_stage_put(db, job->shard, buf_slice(&job->bytes));
-    return e;
+    return db_stage_put(db, job->shard, buf_slice(&job->bytes));
 }
 
 static void on_work(uv_work_t *work)
@@ -229,6 +229,8 @@ static void start_anew(struct worker *worker, struct snapshot_job *job)
     slot->install = INSTALL_NONE;
     job->recovery.image.rep.resumes = slot->resumes;
     slot->damaged = false;
+    worker->checkpoint.flush_indexes[job->shard] =
+        0; /* A flush on its way is of its rows before. */
     if (worker_recovery_adopt(worker, job->shard, &job->recovery) != ERR_OK)
         return;
     if (repaired && worker->options.ops.role_changed != NULL)
@@ -268,10 +270,10 @@ static void job_done(struct worker *worker, struct snapshot_job *job)
         give_page(worker, job);
         break;
     case SNAPSHOT_STORE:
-        if (job->store)
-            worker->step(worker, job->shard,
-                         &(struct shard_event){ .type = SHARD_SNAPSHOT_STORED,
-                                                .failed = job->result != ERR_OK });
+        worker->step(worker, job->shard,
+                     &(struct shard_event){ .type = job->store ? SHARD_SNAPSHOT_STORED
+                                                               : SHARD_SNAPSHOT_DROPPED,
+                                            .failed = job->result != ERR_OK });
         break;
     case SNAPSHOT_SWITCH:
         reset_log(worker, job->shard);
@@ -369,8 +371,12 @@ static bool is_never(void *user)
 /* The node starts: nothing else goes on until a full disk has room for it. */
 err worker_snapshot_recover(struct worker *worker, uint32_t shard)
 {
-    if (!db_reset_due(worker->options.db, shard))
+    if (!db_reset_due(worker->options.db, shard)) {
+        /* Of an attempt that was cut short. Where it fails, the shard tries again once it is open.
+         */
+        (void)!db_stage_begin(worker->options.db, shard);
         return ERR_OK;
+    }
     worker->slots[shard].install = INSTALL_RECOVER;
     worker_write_reset(worker, shard, reset_done);
     worker_write_start(worker);

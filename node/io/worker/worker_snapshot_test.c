@@ -261,11 +261,40 @@ static void a_start_in_mid_switch_waits_until_the_database_has_room(void **state
     assert_false(db_reset_due(f->db, SHARD));
 }
 
+static bool is_swept(void *user)
+{
+    struct fixture *f = user;
+    return db_stage_is_empty(f->db, SHARD);
+}
+
+/* An attempt of an earlier life, which the disk or the end of its process cut short. */
+static void what_a_snapshot_left_aside_is_dropped_at_the_next_start(void **state)
+{
+    struct fixture *f = *state;
+    struct buf rows = { 0 };
+
+    stop(f);
+    assert_int_equal(loop_new(&f->loop), ERR_OK);
+    open_store(f);
+    buf_put_bytes(&rows, SLICE_LITERAL("x"));
+    buf_put_bytes(&rows, SLICE_LITERAL("left aside"));
+    assert_int_equal(db_stage_put(f->db, SHARD, buf_slice(&rows)), ERR_OK);
+    buf_deinit(&rows);
+    assert_false(db_stage_is_empty(f->db, SHARD));
+    node_log_close(f->store_log);
+    db_close(f->db);
+    loop_free(f->loop);
+    start(f);
+    assert_true(loop_run_until(f->loop, is_swept, f, WAIT_MS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_switch_waits_until_the_database_has_room, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_a_snapshot_left_aside_is_dropped_at_the_next_start,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_start_in_mid_switch_waits_until_the_database_has_room,
                                         setup, teardown),
     };

@@ -613,6 +613,7 @@ static void count_up(struct sim *sim, const struct sim_coord *c)
     sim->counts.owners_raised += stats.outgrown;
     sim->counts.failovers += stats.failovers;
     sim->counts.evacuations += stats.evacuations;
+    sim->counts.clocks_ahead += stats.clocks_ahead;
     sim->counts.restarted_owners += stats.restarts;
     sim->counts.changes_begun += stats.changes_begun;
     sim->counts.changes_done += stats.changes_done;

@@ -107,6 +107,11 @@ static void look_at_own(struct sim *sim, struct sim_node *node)
         send_report(sim, node, &(struct complaint){ node->id, "outgrown", 0, 0, rep_is_outgrown });
         node->outgrown_ms = sim->now_ms;
     }
+    if (sim->now_ms >= node->clock_ms + CLAIM_AGAIN_MS &&
+        some_shard(sim, node, rep_clock_is_ahead)) {
+        send_report(sim, node, &(struct complaint){ node->id, "clock", 0, 0, rep_clock_is_ahead });
+        node->clock_ms = sim->now_ms;
+    }
 }
 
 void node_claim(struct sim *sim, struct sim_node *node)

@@ -508,7 +508,7 @@ static void slot_crash(struct sim *sim, struct slot *slot)
     sim->counts.installs_cut += slot->installing;
     slot->installing = false;
     slot->resumes = false;
-    db_deinit(&slot->staged);
+    buf_clear(&slot->staged.meta); /* The rows that were put aside are on disk. */
     if (sim_chance(sim, 500)) {
         db_copy(&slot->db, &slot->flushed);
         sim->counts.database_lost++;

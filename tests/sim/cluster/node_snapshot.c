@@ -5,6 +5,7 @@
 #include "runtime/base/check.h"
 #include "tests/sim/sim.h"
 
+enum { STAGE_PUT, STAGE_DROP };
 enum { INSTALL_SWITCH, INSTALL_RESET, INSTALL_DONE, INSTALL_START };
 
 static void later(struct sim *sim, const struct sim_node *node, uint32_t shard,
@@ -41,7 +42,9 @@ void node_snapshot(struct sim *sim, struct sim_node *node, uint32_t shard,
         db_deinit(&slot->view);
     if (actions->read)
         page_read(sim, node, shard, actions);
-    if (actions->drop)
+    if (actions->drop && !actions->store)
+        later(sim, node, shard, (struct sim_event){ .kind = EV_STORED, .from = STAGE_DROP });
+    else if (actions->drop)
         db_deinit(&slot->staged);
     if (actions->store) {
         struct sim_event event = { .kind = EV_STORED };
@@ -52,6 +55,9 @@ void node_snapshot(struct sim *sim, struct sim_node *node, uint32_t shard,
         return;
     bool removed = rep_is_removed(shard_rep(slot->shard));
     sim->counts.replicas_dropped += removed;
+    if (removed && slot->staged.count > 0)
+        sim_fail(sim, shard, "node %u drops what it held for %u rows that were left aside",
+                 node->id, slot->staged.count);
     if (removed) {
         oracle_forgets(sim, shard, slot);
         restore_soon(sim);
@@ -113,17 +119,27 @@ void node_rows_stored(struct sim *sim, struct sim_node *node, uint32_t shard,
                       const struct sim_event *event)
 {
     struct reader reader = reader_from(buf_slice(&event->bytes));
+    struct slot *slot = &node->slots[shard];
+    bool failed = !sim->healing && sim_chance(sim, 10);
     struct slice key, value;
 
+    if (event->from == STAGE_DROP) {
+        sim->counts.leftovers_dropped += !failed && slot->staged.count > 0;
+        if (!failed)
+            db_deinit(&slot->staged);
+        node_step(sim, node, shard,
+                  &(struct shard_event){ .type = SHARD_SNAPSHOT_DROPPED, .failed = failed });
+        return;
+    }
+    failed |= node->full && !sim->healing; /* One that stays full would never converge. */
     while (snapshot_rows_next(&reader, &key, &value)) {
         struct blob *blob = blob_new(value);
-        db_put(&node->slots[shard].staged, key, blob);
+        db_put(&slot->staged, key, blob);
         blob_unref(blob);
     }
     CHECK(!reader.bad);
     node_step(sim, node, shard,
-              &(struct shard_event){ .type = SHARD_SNAPSHOT_STORED,
-                                     .failed = !sim->healing && sim_chance(sim, 10) });
+              &(struct shard_event){ .type = SHARD_SNAPSHOT_STORED, .failed = failed });
 }
 
 static void switch_generation(struct sim *sim, struct slot *slot)

@@ -7,6 +7,9 @@
 
 #define JUMP_MS (16u * 60u * 1000u)
 #define DAY_MS  (24u * 60u * 60u * 1000u)
+/* A clock that is ahead by more is ahead by so many times as much: minutes. */
+#define CLOCK_FAR_MS    1000
+#define CLOCK_FAR_TIMES 300
 
 static void take_smaller(uint32_t *number, uint32_t given)
 {
@@ -135,6 +138,16 @@ static void fill_disk(struct sim *sim)
         node->stalled_until_ms = node->full_until_ms;
 }
 
+/* Two would be a majority whose clocks are wrong: then that is what time it is. */
+static bool other_is_far(const struct sim *sim, const struct sim_node *node)
+{
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        if (&sim->nodes[i] != node && sim->nodes[i].skew_ms > 3000)
+            return true;
+    }
+    return false;
+}
+
 static void skew_clock(struct sim *sim)
 {
     struct sim_node *node = any_node(sim);
@@ -142,6 +155,10 @@ static void skew_clock(struct sim *sim)
 
     sim->counts.clock_skews++;
     node->skew_ms = (int64_t)sim_between(sim, 0, (uint64_t)(2 * span)) - span;
+    if (node->skew_ms > CLOCK_FAR_MS && !other_is_far(sim, node)) {
+        node->skew_ms *= CLOCK_FAR_TIMES;
+        sim->counts.clocks_far++;
+    }
     sim_say(sim, "node %u   has its clock off by %lld ms", node->id, (long long)node->skew_ms);
 }
 

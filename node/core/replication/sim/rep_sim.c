@@ -8,7 +8,6 @@
 #include "runtime/base/check.h"
 
 #define SIM_SHARD   3u
-#define SIM_UNIX_MS 1700000000000u
 #define SIM_TICK_MS 10u
 
 static struct sim_node *node_get(struct rep_sim *sim, uint64_t id)

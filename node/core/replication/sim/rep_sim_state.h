@@ -9,6 +9,7 @@
 #include "node/core/replication/sim/sim_disk.h"
 #include "node/core/replication/sim/sim_queue.h"
 
+#define SIM_UNIX_MS   1700000000000u
 #define SIM_NODES_MAX 8u /* Replica ids are 1 .. node_count. */
 #define SIM_READS_MAX 64u
 #define SIM_MARKS     1024u
