@@ -132,8 +132,9 @@ err applier_restore(struct applier *applier, struct slice meta_row)
         if (e != ERR_OK)
             return e;
     }
-    recent_changes_forget(&applier->recent, (struct source_dot){ applier->meta.applied_dot.epoch,
-                                                                 applier->meta.applied_dot.counter });
+    recent_changes_forget(
+        &applier->recent,
+        (struct source_dot){ applier->meta.applied_dot.epoch, applier->meta.applied_dot.counter });
     state_set_operations_known_ms(applier->state, applier->meta.operation_ms_max);
     applier->prune_next_ms = applier->meta.owner_ms + PRUNE_EVERY_MS;
     applier->sweep_next_ms = applier->meta.owner_ms + SWEEP_EVERY_MS;

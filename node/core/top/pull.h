@@ -16,9 +16,10 @@
  * `out` is as it was. ERR_INVALID: the homes make no sense. What cannot be read is left out and
  * told. */
 struct pull_asked {
-    struct slice homes;      /* As pull_home_encode makes them. */
-    struct slice wanted;     /* A bit for each home; empty: those of `homes` alone. */
-    struct source_dot since; /* Up to which those of them that are not in `homes` have logged all. */
+    struct slice homes;  /* As pull_home_encode makes them. */
+    struct slice wanted; /* A bit for each home; empty: those of `homes` alone. */
+    struct source_dot
+        since; /* Up to which those of them that are not in `homes` have logged all. */
 };
 NODISCARD err pull_read(struct read_context *context, const struct pull_asked *asked,
                         struct buf *out, bool *ret_follows);

@@ -32,8 +32,7 @@ struct home {
      * node knows, and says how far it is. */
     bool *open;
     /* Of the round under way. */
-    uint32_t missed; /* Sources that did not tell what they have for it. */
-    bool more;
+    bool more;        /* Some source did not tell all that it has for it. */
     uint32_t told_by; /* The source that told a part last, plus one: each tells one. */
     struct buf bytes;
     uint32_t items;
@@ -209,7 +208,7 @@ static void home_release(struct puller *puller, struct home *home)
     free(home->open);
     home->logged = NULL;
     home->open = NULL;
-    home->missed = home->told_by = 0;
+    home->told_by = 0;
     buf_deinit(&home->swept);
     home->swept = (struct buf){ 0 };
 }
@@ -239,7 +238,7 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
         home->hour = puller->hour;
         buf_clear(&home->swept);
     }
-    home->missed = home->told_by = 0;
+    home->told_by = 0;
     home->more = false;
     home_rest(home);
 }
@@ -443,8 +442,8 @@ static struct slot *free_slot(struct puller *puller)
 /* All that the home was told of is logged. */
 static void home_follows(struct puller *puller, struct home *home)
 {
-    if (home->known && !home->more && home->missed == 0 &&
-        puller->answered == puller->shard_count && puller->from_ms > home->pulled_ms) {
+    if (home->known && !home->more && puller->answered == puller->shard_count &&
+        puller->from_ms > home->pulled_ms) {
         home->pulled_ms = puller->from_ms;
         puller->moves++;
     }
@@ -628,7 +627,7 @@ static void take_part(struct puller *puller, uint32_t source, const struct pull_
         keep_emptied(puller, source, part->home);
 }
 
-/* Of those that were asked for and not told the source may have more. */
+/* Of those that were asked for and not told the source may have more: it is asked again soon. */
 static void note_missed(struct puller *puller, uint32_t source, bool follows)
 {
     for (uint32_t i = 0; i < puller->shard_count; i++) {
@@ -636,7 +635,7 @@ static void note_missed(struct puller *puller, uint32_t source, bool follows)
         if (!is_wanted(home) || home->told_by == source + 1 ||
             (follows && !is_listed(puller, home, source)))
             continue;
-        home->missed++;
+        home->more = true;
         open_set(puller, home, source, true);
     }
 }
@@ -752,7 +751,6 @@ static void check_home(const struct puller *puller, const struct home *home)
 
     CHECK(IMPLIES(home->in_round, home->logged != NULL));
     CHECK(IMPLIES(home->taken_count > 0, home->taken != NULL));
-    CHECK(home->missed <= puller->answered);
     CHECK(home->taken_count <= home->taken_room);
     CHECK(home->items <= TAKE_ITEMS_MAX);
     for (uint32_t i = 0; i < home->taken_count; i++) {

@@ -70,9 +70,9 @@ uint64_t puller_behind_ms(const struct puller *puller, uint64_t unix_ms);
 
 struct puller_stats {
     uint64_t rounds;
-    uint64_t failed;    /* Calls that were not answered. */
-    uint64_t items;     /* Logged. */
-    uint64_t forgotten; /* Targets without edges that a shard removed. */
+    uint64_t failed;      /* Calls that were not answered. */
+    uint64_t items;       /* Logged. */
+    uint64_t forgotten;   /* Targets without edges that a shard removed. */
     uint64_t asked_bytes; /* Of what sources were asked, */
     uint64_t bytes;       /* and of what they told. */
     uint64_t unchanged;   /* Answers of sources that had nothing new. */

@@ -37,10 +37,10 @@ struct world {
     uint32_t taken[SHARDS], swept[SHARDS]; /* Parts, by home. */
     struct pull_home forgot[SHARDS][8];
     uint32_t forgot_count[SHARDS];
-    uint64_t applied[SHARDS]; /* By source: entries. */
+    uint64_t applied[SHARDS];       /* By source: entries. */
     uint64_t noted[SHARDS][SHARDS]; /* By source and home: the entry that changed it last. */
     uint32_t listed;                /* Homes that said how far they are, this round. */
-    bool earlier; /* Programs that tell of the homes alone that say how far they are. */
+    bool earlier;        /* Programs that tell of the homes alone that say how far they are. */
     bool unsure[SHARDS]; /* A source that cannot tell what is new. */
     bool forgets_more;
 };
@@ -126,8 +126,8 @@ static bool part_of(struct world *w, uint32_t source, const struct pull_home *ho
 
 /* Those that said nothing, as far as they are wanted and something changed. */
 static void say_others(struct world *w, uint32_t source,
-                       const Holdfast__Internal__V1__PullPartialsRequest *asked,
-                       const bool *listed, struct buf *parts)
+                       const Holdfast__Internal__V1__PullPartialsRequest *asked, const bool *listed,
+                       struct buf *parts)
 {
     for (uint32_t i = 0; i < SHARDS; i++) {
         const struct pull_home home = { i, w->logged[i][source] };

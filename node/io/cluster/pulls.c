@@ -30,7 +30,7 @@ struct pulls {
     struct workers *workers; /* NULL: not begun, or stopped. */
     struct shard_views *views;
     struct puller *puller;
-    bool *owned;   /* By shard. */
+    bool *owned;    /* By shard. */
     uint64_t moves; /* puller_moves, as far as it was told. */
     uint64_t tops;  /* shard_views_tops when the last round began. */
     bool calling;
