@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What totals of targets cost: clusters of few and of many shards, idle and while favourites come evenly to many
-targets. One line of JSON for each; `--pulls` says what the nodes were started as."""
+targets. One line of JSON for each: processors that all nodes use, bytes of pulls, how old totals are."""
 
 import argparse
 import json
@@ -19,8 +19,7 @@ DEFINITIONS = {"favorites": {"collection": {"conflictPolicy": "CONFLICT_POLICY_H
                "bench": {"rateRule": {"subject": "favorites", "limit": 1000000, "periodMs": 1000}}}
 FIGURES = {"pulled_bytes": "holdfast_node_totals_pulled_bytes_total", "rounds": "holdfast_node_totals_rounds_total",
            "counts": "holdfast_node_totals_counts_total", "failed": "holdfast_node_totals_calls_failed_total",
-           "calls": "holdfast_node_totals_calls_total", "asked_bytes": "holdfast_node_totals_asked_bytes_total",
-           "pull_cpu_ms": "holdfast_node_totals_pull_cpu_ms"}
+           "asked_bytes": "holdfast_node_totals_asked_bytes_total"}
 
 
 def processor_s(processes):
