@@ -15,13 +15,20 @@ static err node_pull_partials_read(struct read_context *context, const ProtobufC
     response->as_of_epoch = context->as_of.epoch;
     response->as_of_owner = context->as_of.owner;
     response->as_of_counter = context->as_of.counter;
-    response->unchanged = request->since_epoch > 0 &&
+    response->unchanged = request->wanted.len == 0 && request->since_epoch > 0 &&
                           request->since_epoch == context->as_of.epoch &&
                           request->since_owner == context->as_of.owner &&
                           request->since_counter == context->as_of.counter;
-    if (response->unchanged)
+    if (response->unchanged) /* For a program that has logged all of what it asks for. */
         return ERR_OK;
-    err e = pull_read(context, (struct slice){ request->homes.data, request->homes.len }, &parts);
+    const struct pull_asked asked = {
+        .homes = { request->homes.data, request->homes.len },
+        .wanted = { request->wanted.data, request->wanted.len },
+        .since = { request->since_epoch, request->since_counter },
+    };
+    bool follows = false;
+    err e = pull_read(context, &asked, &parts, &follows);
+    response->follows = follows;
     if (e == ERR_OK) {
         struct slice told = arena_copy(context->arena, buf_slice(&parts));
         response->parts = (ProtobufCBinaryData){ told.size, (uint8_t *)(uintptr_t)told.data };

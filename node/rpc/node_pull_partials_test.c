@@ -124,6 +124,108 @@ static void what_cannot_be_read_of_a_home_hides_no_change(void **state)
     assert_int_equal(w->items, 1);
 }
 
+/* ---- what is new ---- */
+/* What is asked of all homes, of which none says how far it is. */
+static const Holdfast__Internal__V1__PullPartialsResponse *
+ask_since(struct world *w, struct source_dot since, size_t wanted_size)
+{
+    Holdfast__Internal__V1__PullPartialsRequest request =
+        HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
+    uint8_t wanted[HOMES / 8 + 1];
+
+    memset(wanted, 0xff, sizeof wanted);
+    request.since_epoch = since.epoch;
+    request.since_owner = 1;
+    request.since_counter = since.counter;
+    request.wanted = (ProtobufCBinaryData){ wanted_size, wanted };
+    const Holdfast__Internal__V1__PullPartialsResponse *response =
+        fixture_read(&w->f, METHOD_PULL_PARTIALS, &request.base);
+    assert_non_null(response);
+    return response;
+}
+
+static struct source_dot as_of(const Holdfast__Internal__V1__PullPartialsResponse *response)
+{
+    return (struct source_dot){ response->as_of_epoch, response->as_of_counter };
+}
+
+static uint32_t parts_of(const Holdfast__Internal__V1__PullPartialsResponse *response,
+                         uint32_t *ret_home)
+{
+    struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
+    struct pull_part part;
+    uint32_t count = 0;
+
+    while (pull_part_next(&reader, &part)) {
+        *ret_home = part.home;
+        count++;
+    }
+    assert_false(reader.bad);
+    return count;
+}
+
+/* Whatever else it has applied: each shard logs a cut a second. */
+static void a_source_tells_of_homes_with_something_new_alone(void **state)
+{
+    struct world *w = *state;
+    uint32_t home = 0;
+
+    const Holdfast__Internal__V1__PullPartialsResponse *first =
+        ask_since(w, (struct source_dot){ 0 }, 0);
+    assert_true(first->follows);
+    struct source_dot since = as_of(first);
+    fixture_next_epoch(&w->f);
+    assert_non_null(fixture_favorite(&w->f, "ann", "t9")); /* As it was. */
+    const Holdfast__Internal__V1__PullPartialsResponse *quiet = ask_since(w, since, HOMES / 8);
+    assert_true(quiet->follows);
+    assert_int_equal(quiet->parts.len, 0);
+    since = as_of(quiet);
+    assert_non_null(fixture_favorite(&w->f, "bob", "t9"));
+    const Holdfast__Internal__V1__PullPartialsResponse *news = ask_since(w, since, HOMES / 8);
+    assert_true(news->follows);
+    assert_int_equal(parts_of(news, &home), 1);
+    assert_int_equal(home, target_home(7, slice_from_text("t9"), HOMES));
+    assert_int_equal(ask_since(w, as_of(news), HOMES / 8)->parts.len, 0);
+}
+
+/* More than is remembered one by one: each home is looked at, and some are put off. */
+static void a_source_that_was_not_asked_for_long_leaves_no_home_out(void **state)
+{
+    struct world *w = *state;
+    uint32_t home = 0;
+
+    const Holdfast__Internal__V1__PullPartialsResponse *all =
+        ask_since(w, (struct source_dot){ 1, 1 }, HOMES / 8);
+    bool changed[HOMES] = { false };
+    uint32_t homes = 0;
+    for (uint32_t i = 0; i < TARGETS; i++) {
+        char target[16];
+        snprintf(target, sizeof target, "t%u", i);
+        uint32_t of = target_home(7, slice_from_text(target), HOMES);
+        homes += !changed[of];
+        changed[of] = true;
+    }
+    assert_true(all->follows);
+    assert_in_range(parts_of(all, &home), homes, HOMES);
+}
+
+/* Then how far each home is has to be said. */
+static void a_source_that_cannot_tell_what_is_new_says_so(void **state)
+{
+    struct world *w = *state;
+    const struct source_dot now = as_of(ask_since(w, (struct source_dot){ 0 }, 0));
+
+    assert_false(
+        ask_since(w, (struct source_dot){ now.epoch, now.counter + 1 }, HOMES / 8)->follows);
+    assert_false(ask_since(w, now, HOMES / 8 - 1)->follows);
+    assert_true(ask_since(w, now, HOMES / 8)->follows);
+    fixture_checkpoint(&w->f);
+    fixture_restart(&w->f);
+    assert_true(ask_since(w, now, HOMES / 8)->follows);
+    assert_false(
+        ask_since(w, (struct source_dot){ now.epoch, now.counter - 1 }, HOMES / 8)->follows);
+}
+
 /* ---- what one entry changes ---- */
 /* One home's page, which the caller takes over: how many items it has, and whether there are more.
  */
@@ -216,6 +318,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_home_is_told_in_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_of_a_home_hides_no_change, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_source_tells_of_homes_with_something_new_alone, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_source_that_was_not_asked_for_long_leaves_no_home_out,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_source_that_cannot_tell_what_is_new_says_so, setup,
                                         teardown),
         cmocka_unit_test(what_one_entry_changes_is_told_and_taken_together),
     };

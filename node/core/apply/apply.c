@@ -35,7 +35,7 @@ struct applier *applier_new(uint32_t shard, const struct handler_table *handlers
     applier->state = state_new(shard);
     meta_init(&applier->meta);
     applier->auditor.meta = &applier->meta;
-    state_observe(applier->state, (struct state_observer){ audit_row, &applier->auditor });
+    state_observe(applier->state, (struct state_observer){ applier_row_changed, applier });
     return applier;
 }
 
@@ -49,6 +49,7 @@ void applier_free(struct applier *applier)
     arena_deinit(&applier->scratch);
     arena_deinit(&applier->auditor.arena);
     buf_deinit(&applier->row);
+    recent_changes_deinit(&applier->recent);
     free(applier);
 }
 
@@ -136,6 +137,9 @@ err applier_restore(struct applier *applier, struct slice meta_row)
         if (e != ERR_OK)
             return e;
     }
+    recent_changes_forget(
+        &applier->recent,
+        (struct source_dot){ applier->meta.applied_dot.epoch, applier->meta.applied_dot.counter });
     state_set_operations_known_ms(applier->state, applier->meta.operation_ms_max);
     applier->prune_next_ms = applier->meta.owner_ms + PRUNE_EVERY_MS;
     applier->sweep_next_ms = applier->meta.owner_ms + SWEEP_EVERY_MS;
@@ -658,6 +662,7 @@ static err apply_operation(struct applier *applier, const struct entry *entry, s
 
     if (!operation_open(&step))
         return ERR_OK;
+    applier_note_rows_put(applier, step.op.method);
     outcome->method = step.op.method;
     outcome->entity = step.op.entity;
     step.context = (struct apply_context){
@@ -753,6 +758,7 @@ err applier_apply(struct applier *applier, const struct entry *entry, struct nee
     CHECK(entry->index == applier->meta.applied_index + 1);
     CHECK(entry->owner_ms >= applier->meta.owner_ms);
     arena_reset(&applier->arena);
+    applier->applying = (struct source_dot){ entry->dot.epoch, entry->dot.counter };
     switch (entry->kind) {
     case ENTRY_START:
         apply_start(applier, entry);

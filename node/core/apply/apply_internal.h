@@ -4,6 +4,7 @@
 
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "holdfast/v1/operation.pb-c.h"
+#include "node/core/favorite/recent_changes.h"
 #include "node/core/goods/audit.h"
 #include "node/core/handler/handler.h"
 #include "node/core/rows/row_key.h"
@@ -35,6 +36,8 @@ struct applier {
     struct buf row;       /* One row being encoded. */
     struct damage damage; /* Found by the last apply or read. */
     struct auditor auditor;
+    struct recent_changes recent;
+    struct source_dot applying; /* Of the entry that is applied. */
     struct member_state members;
     int64_t pulled_ms;
     uint64_t prune_next_ms;     /* When to look for operations to forget; 0: at once. */
@@ -53,6 +56,11 @@ struct applier {
  * there is more to forget. */
 void applier_note_upkeep(struct applier *applier, const struct op *op,
                          const ProtobufCMessage *request, const ProtobufCMessage *response);
+
+/* state_observer.row, of an applier: tells the auditor, and notes for which homes counts change. */
+void applier_row_changed(void *user, struct slice key, struct slice before, struct slice after);
+/* Before an entry of that method is applied: some put rows as they are, of any age. */
+void applier_note_rows_put(struct applier *applier, uint32_t method);
 
 /* Outcomes of UUIDv7 ids that may be forgotten in time: without operations that are PENDING, which
  * stay as long as that takes and are limited by OUTBOX_MAX. A record of the outbox that belongs to

@@ -85,6 +85,7 @@ err applier_read(struct applier *applier, const struct applier_asked *asked, str
         .members = applier->members,
         .now_unix_ms = asked->now_unix_ms,
         .pulled_ms = applier->pulled_ms,
+        .recent = &applier->recent,
         .refusal = ret_refusal,
         .damage = &applier->damage,
     };

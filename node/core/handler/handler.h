@@ -155,6 +155,8 @@ struct apply_context {
     uint32_t uid_place; /* In the entry, of the first UID that a handler makes. */
 };
 
+struct recent_changes;
+
 struct member_lag {
     uint64_t replica;
     uint64_t lag; /* rep_member_lag. */
@@ -185,6 +187,7 @@ struct read_context {
     uint64_t now_unix_ms;
     int64_t pulled_ms; /* Every shard's counts are logged here as of then (node/core/top); 0:
                           unknown. */
+    const struct recent_changes *recent; /* Of counts, for their homes: recent_changes.h. */
     struct refusal *refusal;
     struct damage *damage;
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "node/core/codec/arena_proto.h"
+#include "node/core/favorite/recent_changes.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/top/top_row.h"
 
@@ -131,6 +132,8 @@ struct asking {
     uint32_t looked; /* Homes whose notes were looked at. */
     struct emptied_home *emptied;
     uint32_t emptied_count;
+    struct buf *out;
+    size_t before; /* Of its bytes. */
 };
 
 static bool is_emptied(const struct asking *asking, const struct pull_home *home)
@@ -163,34 +166,123 @@ static err part_for(struct asking *asking, const struct pull_home *home, struct 
     return part_of(&asking->page, home, &asking->items, ret_part);
 }
 
-err pull_read(struct read_context *context, struct slice homes, struct buf *out)
+static bool bit_of(const uint8_t *bits, uint32_t place)
 {
-    struct asking asking = { .page.context = context };
-    struct reader reader = reader_from(homes);
+    return (bits[place / 8] >> place % 8 & 1) != 0;
+}
+
+static bool has_room(const struct asking *asking)
+{
+    return asking->out->size - asking->before <= PULL_BYTES_MAX - PULL_PART_BYTES_MAX;
+}
+
+/* Those that say how far they are. They are no more among the others. */
+static err tell_listed(struct asking *asking, struct reader *reader, uint8_t *others)
+{
     struct pull_home home;
     struct pull_part part;
-    size_t before = out->size;
+    err result = ERR_OK;
+
+    while (has_room(asking) && pull_home_next(reader, &home)) {
+        reader->bad |= home.home >= asking->page.context->shard_count;
+        if (reader->bad)
+            return ERR_OK;
+        others[home.home / 8] &= (uint8_t) ~(1u << home.home % 8);
+        buf_clear(&asking->items);
+        err e = part_for(asking, &home, &part);
+        if (e != ERR_OK)
+            result = e;
+        part.emptied = is_emptied(asking, &home);
+        pull_part_encode(&part, asking->out);
+    }
+    while (pull_home_next(reader, &home)) { /* They say themselves that they were not told. */
+        if (home.home < asking->page.context->shard_count)
+            others[home.home / 8] &= (uint8_t) ~(1u << home.home % 8);
+    }
+    return result;
+}
+
+/* One that has logged all up to `since`. Where there is no room it is told that there is more: what
+ * is left out has nothing. */
+static err tell_other(struct asking *asking, uint32_t number, bool changed, struct source_dot since)
+{
+    const struct pull_home home = { number, since };
+    struct pull_part part = { .home = number, .to = since, .more = changed };
+    err e = ERR_OK;
+
+    buf_clear(&asking->items);
+    if (changed && has_room(asking))
+        e = part_for(asking, &home, &part);
+    part.emptied = is_emptied(asking, &home);
+    if (part.more || part.emptied || source_dot_is_above(part.to, since))
+        pull_part_encode(&part, asking->out);
+    return e;
+}
+
+static err tell_others(struct asking *asking, const uint8_t *others, const uint8_t *changed,
+                       struct source_dot since)
+{
+    const uint32_t homes = asking->page.context->shard_count;
+    err result = ERR_OK;
+
+    for (uint32_t i = 0; i < homes; i++) {
+        if (others[i / 8] == 0)
+            i |= 7; /* None of these eight. */
+        else if (bit_of(others, i)) {
+            err e = tell_other(asking, i, bit_of(changed, i), since);
+            if (e != ERR_OK)
+                result = e;
+        }
+    }
+    return result;
+}
+
+/* Homes that are wanted: those that are asked for in any case, and with emptied targets or changes.
+ */
+static bool others_of(const struct asking *asking, const struct pull_asked *asked, uint8_t *others,
+                      uint8_t *changed)
+{
+    const struct read_context *context = asking->page.context;
+    const struct source_dot as_of = { context->as_of.epoch, context->as_of.counter };
+    const size_t size = (context->shard_count + 7) / 8;
+
+    if (asked->since.epoch == 0 || asked->wanted.size != size ||
+        source_dot_is_above(asked->since, as_of) ||
+        !recent_changes_since(context->recent, asked->since, context->shard_count, changed))
+        return false;
+    memcpy(others, changed, size);
+    for (uint32_t i = 0; i < asking->emptied_count; i++) {
+        uint32_t home = asking->emptied[i].home;
+        if (home < context->shard_count) /* Rows may be damaged. */
+            others[home / 8] |= (uint8_t)(1u << home % 8);
+    }
+    for (size_t i = 0; i < size; i++)
+        others[i] &= asked->wanted.data[i];
+    return true;
+}
+
+err pull_read(struct read_context *context, const struct pull_asked *asked, struct buf *out,
+              bool *ret_follows)
+{
+    struct asking asking = { .page.context = context, .out = out, .before = out->size };
+    struct reader reader = reader_from(asked->homes);
+    const size_t bits = (context->shard_count + 7) / 8;
+    uint8_t *others = arena_zalloc(context->arena, bits);
+    uint8_t *changed = arena_zalloc(context->arena, bits);
 
     asking.page.notes = arena_alloc(context->arena, NOTES_PAGE * sizeof *asking.page.notes);
     asking.emptied = arena_alloc(context->arena, EMPTIED_HOMES * sizeof *asking.emptied);
     err result = partials_emptied(context, asking.emptied, EMPTIED_HOMES, &asking.emptied_count);
-    while (out->size - before <= PULL_BYTES_MAX - PULL_PART_BYTES_MAX &&
-           pull_home_next(&reader, &home)) {
-        reader.bad |= home.home >= context->shard_count;
-        if (reader.bad)
-            break;
-        buf_clear(&asking.items);
-        err e = part_for(&asking, &home, &part);
-        if (e != ERR_OK)
-            result = e;
-        part.emptied = is_emptied(&asking, &home);
-        pull_part_encode(&part, out);
-    }
+    bool follows = others_of(&asking, asked, others, changed);
+    err listed = tell_listed(&asking, &reader, others);
+    err unlisted = follows ? tell_others(&asking, others, changed, asked->since) : ERR_OK;
     buf_deinit(&asking.items);
+    *ret_follows = follows || asked->since.epoch == 0;
     if (reader.bad)
         return refuse_invalid(context->arena, context->refusal, "homes",
                               "homes as GetPulled tells them", "");
+    result = listed != ERR_OK ? listed : unlisted != ERR_OK ? unlisted : result;
     if (result != ERR_OK)
-        out->size = before;
+        out->size = asking.before;
     return result;
 }

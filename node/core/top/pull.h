@@ -11,9 +11,18 @@
 #include "holdfast/internal/v1/node.pb-c.h"
 #include "node/core/top/pull_item.h"
 
-/* Appends a part for each home of `homes` that there is room for. ERR_NEED: rows are noted, `out`
- * is as it was. ERR_INVALID: the homes make no sense. What cannot be read is left out and told. */
-NODISCARD err pull_read(struct read_context *context, struct slice homes, struct buf *out);
+/* Appends a part for each home of `homes` that there is room for; and, where they can be told
+ * apart, for each of `wanted` for which something changed since then. ERR_NEED: rows are noted,
+ * `out` is as it was. ERR_INVALID: the homes make no sense. What cannot be read is left out and
+ * told. */
+struct pull_asked {
+    struct slice homes;  /* As pull_home_encode makes them. */
+    struct slice wanted; /* A bit for each home; empty: those of `homes` alone. */
+    struct source_dot
+        since; /* Up to which those of them that are not in `homes` have logged all. */
+};
+NODISCARD err pull_read(struct read_context *context, const struct pull_asked *asked,
+                        struct buf *out, bool *ret_follows);
 
 /* Before the log. ERR_INVALID. */
 NODISCARD err pull_forget_check(struct check_context *context,

@@ -19,6 +19,7 @@ struct taken {
     uint32_t source;
     struct source_dot after, to;
     uint32_t offset, size; /* In the home's bytes. */
+    bool more;
 };
 
 struct home {
@@ -27,15 +28,16 @@ struct home {
     bool looks;                /* It is asked for that in this round. */
     uint64_t looked_ms;        /* When it last was. */
     struct source_dot *logged; /* By source; NULL: not owned. */
+    /* By source: it has not logged all that the source had when that was asked last, as far as this
+     * node knows, and says how far it is. */
+    bool *open;
     /* Of the round under way. */
-    uint32_t answered; /* Sources that told all they had. */
-    bool more;
-    int64_t from_ms;  /* Of the source that was read first. */
+    bool more;        /* Some source did not tell all that it has for it. */
     uint32_t told_by; /* The source that told a part last, plus one: each tells one. */
     struct buf bytes;
     uint32_t items;
     struct taken *taken; /* At most one a source. */
-    uint32_t taken_count;
+    uint32_t taken_count, taken_room;
     /* Sweeping: since which hour, and behind which target. */
     uint32_t hour;
     bool sweeping;
@@ -50,11 +52,10 @@ struct forgets {
     uint32_t count;
 };
 
-/* A source that had nothing for any home that asked: neither had it after that, as long as it has
- * applied nothing and the same homes ask, which have logged the same. */
-struct quiet {
-    uint64_t epoch, owner, counter; /* What it had applied; 0: it is not known to be quiet. */
-    uint64_t asking;                /* Of these homes: puller.asking. */
+/* Up to where every home that is wanted has logged what a source has, but those that are open. */
+struct follows {
+    uint64_t epoch, owner, counter; /* What it had applied; 0: not known, all are open. */
+    uint32_t open;                  /* Homes. */
 };
 
 struct slot {
@@ -67,8 +68,11 @@ struct puller {
     uint32_t shard_count;
     struct home *homes;
     struct forgets *forgets; /* By source. */
-    struct quiet *quiet;     /* By source. */
-    uint64_t asking;         /* Rises when other homes ask, or one has logged what was not asked. */
+    struct follows *follows; /* By source. */
+    uint8_t *wanted;         /* Of this round: a bit for each home whose `logged` is known. */
+    uint32_t wanted_count;
+    uint32_t answered; /* Sources of this round, */
+    int64_t from_ms;   /* and when the first of them was read. */
     enum phase phase;
     uint32_t next;       /* The shard that the phase comes to next. */
     uint32_t first;      /* Of the sources: each round begins with another. */
@@ -82,8 +86,20 @@ struct puller {
     struct slot slots[PULLER_WINDOW];
     uint32_t open;
     uint64_t tokens;
+    uint64_t moves;
     struct puller_stats stats;
 };
+
+/* ---- what is kept ---- */
+static size_t wanted_bytes(const struct puller *puller)
+{
+    return (puller->shard_count + 7) / 8;
+}
+
+static bool is_wanted(const struct home *home)
+{
+    return home->in_round && home->known;
+}
 
 struct puller *puller_new(uint32_t shard_count)
 {
@@ -92,7 +108,8 @@ struct puller *puller_new(uint32_t shard_count)
     puller->shard_count = shard_count;
     puller->homes = mem_zalloc(shard_count * sizeof *puller->homes);
     puller->forgets = mem_zalloc(shard_count * sizeof *puller->forgets);
-    puller->quiet = mem_zalloc(shard_count * sizeof *puller->quiet);
+    puller->follows = mem_zalloc(shard_count * sizeof *puller->follows);
+    puller->wanted = mem_zalloc(wanted_bytes(puller));
     return puller;
 }
 
@@ -102,6 +119,7 @@ void puller_free(struct puller *puller)
         return;
     for (uint32_t i = 0; i < puller->shard_count; i++) {
         free(puller->homes[i].logged);
+        free(puller->homes[i].open);
         free(puller->homes[i].taken);
         buf_deinit(&puller->homes[i].bytes);
         buf_deinit(&puller->homes[i].swept);
@@ -111,7 +129,8 @@ void puller_free(struct puller *puller)
         buf_deinit(&puller->slots[i].request);
     free(puller->homes);
     free(puller->forgets);
-    free(puller->quiet);
+    free(puller->follows);
+    free(puller->wanted);
     free(puller);
 }
 
@@ -119,6 +138,11 @@ int64_t puller_pulled_ms(const struct puller *puller, uint32_t home)
 {
     CHECK(home < puller->shard_count);
     return puller->homes[home].pulled_ms;
+}
+
+uint64_t puller_moves(const struct puller *puller)
+{
+    return puller->moves;
 }
 
 uint64_t puller_behind_ms(const struct puller *puller, uint64_t unix_ms)
@@ -145,18 +169,48 @@ bool puller_is_busy(const struct puller *puller)
 }
 
 /* ---- a round ---- */
+static void open_set(struct puller *puller, struct home *home, uint32_t source, bool open)
+{
+    struct follows *follows = &puller->follows[source];
+
+    if (home->open[source] == open)
+        return;
+    home->open[source] = open;
+    follows->open += open ? 1 : -1u;
+    CHECK(follows->open <= puller->shard_count);
+}
+
+/* For all sources. */
+static void home_open(struct puller *puller, struct home *home, bool open)
+{
+    for (uint32_t i = 0; i < puller->shard_count; i++)
+        open_set(puller, home, i, open);
+}
+
+/* What a round came to is kept no longer than the round: it may be much, of each home. */
+static void home_rest(struct home *home)
+{
+    free(home->taken);
+    home->taken = NULL;
+    home->items = home->taken_count = home->taken_room = 0;
+    buf_deinit(&home->bytes);
+    home->bytes = (struct buf){ 0 };
+}
+
 /* Of a home of another node's nothing is kept but what puller_pulled_ms tells: a place and a part
  * for each source come to much where shards are many. */
-static void home_release(struct home *home)
+static void home_release(struct puller *puller, struct home *home)
 {
+    if (home->logged != NULL)
+        home_open(puller, home, false);
+    home_rest(home);
     free(home->logged);
-    free(home->taken);
+    free(home->open);
     home->logged = NULL;
-    home->taken = NULL;
-    home->answered = home->items = home->taken_count = home->told_by = 0;
-    buf_deinit(&home->bytes);
+    home->open = NULL;
+    home->told_by = 0;
     buf_deinit(&home->swept);
-    home->bytes = home->swept = (struct buf){ 0 };
+    home->swept = (struct buf){ 0 };
 }
 
 static void home_begin(struct puller *puller, struct home *home, bool owned)
@@ -168,16 +222,15 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
         home->hour = 0; /* The owner before may not have swept the last ones. */
         home->sweeping = false;
     }
-    if (home->in_round != owned)
-        puller->asking++;
     home->in_round = owned;
     if (!owned) {
-        home_release(home);
+        home_release(puller, home);
         return;
     }
     if (home->logged == NULL) {
         home->logged = mem_zalloc(puller->shard_count * sizeof *home->logged);
-        home->taken = mem_zalloc(puller->shard_count * sizeof *home->taken);
+        home->open = mem_zalloc(puller->shard_count * sizeof *home->open);
+        home_open(puller, home, true);
     }
     home->looks = !home->known || puller->begun_ms - home->looked_ms >= PULLER_LOOK_MS;
     if (home->hour != puller->hour && !home->sweeping) {
@@ -185,10 +238,9 @@ static void home_begin(struct puller *puller, struct home *home, bool owned)
         home->hour = puller->hour;
         buf_clear(&home->swept);
     }
-    home->answered = home->items = home->taken_count = home->told_by = 0;
+    home->told_by = 0;
     home->more = false;
-    home->from_ms = INT64_MAX;
-    buf_clear(&home->bytes);
+    home_rest(home);
 }
 
 void puller_watch(struct puller *puller, uint64_t now_ms)
@@ -229,6 +281,8 @@ void puller_begin(struct puller *puller, uint64_t now_ms, uint64_t unix_ms, cons
     puller->hour = hour_of(unix_ms);
     puller->unix_ms = unix_ms;
     puller->more = puller->busy = false;
+    puller->answered = 0;
+    puller->from_ms = INT64_MAX;
     for (uint32_t i = 0; i < puller->shard_count; i++) {
         home_begin(puller, &puller->homes[i], owned[i]);
         puller->forgets[i].count = 0;
@@ -254,10 +308,22 @@ static void look_request(uint32_t shard, struct buf *out)
     proto_encode(&request.base, out);
 }
 
-static bool is_quiet(const struct puller *puller, uint32_t source)
+/* Whether the home says how far it has logged that source. */
+static bool is_listed(const struct puller *puller, const struct home *home, uint32_t source)
 {
-    const struct quiet *quiet = &puller->quiet[source];
-    return quiet->epoch > 0 && quiet->asking == puller->asking;
+    return is_wanted(home) && (puller->follows[source].epoch == 0 || home->open[source]);
+}
+
+static void list_homes(const struct puller *puller, uint32_t source, struct buf *out)
+{
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        uint32_t number = (puller->first_home + i) % puller->shard_count;
+        const struct home *home = &puller->homes[number];
+        if (!is_listed(puller, home, source))
+            continue;
+        const struct pull_home asks = { number, home->logged[source] };
+        pull_home_encode(&asks, out);
+    }
 }
 
 /* False: no home has anything to ask. */
@@ -265,28 +331,24 @@ static bool pull_request(const struct puller *puller, uint32_t source, struct bu
 {
     Holdfast__Internal__V1__PullPartialsRequest request =
         HOLDFAST__INTERNAL__V1__PULL_PARTIALS_REQUEST__INIT;
+    const struct follows *follows = &puller->follows[source];
     struct buf homes = { 0 };
 
+    if (puller->wanted_count == 0)
+        return false;
     request.shard = source;
-    if (is_quiet(puller, source)) {
-        request.since_epoch = puller->quiet[source].epoch;
-        request.since_owner = puller->quiet[source].owner;
-        request.since_counter = puller->quiet[source].counter;
+    if (follows->epoch > 0) {
+        request.since_epoch = follows->epoch;
+        request.since_owner = follows->owner;
+        request.since_counter = follows->counter;
+        request.wanted = (ProtobufCBinaryData){ wanted_bytes(puller), puller->wanted };
     }
-    for (uint32_t i = 0; i < puller->shard_count; i++) {
-        uint32_t number = (puller->first_home + i) % puller->shard_count;
-        const struct home *home = &puller->homes[number];
-        if (!home->in_round || !home->known)
-            continue;
-        const struct pull_home asks = { number, home->logged[source] };
-        pull_home_encode(&asks, &homes);
-    }
+    if (follows->epoch == 0 || follows->open > 0)
+        list_homes(puller, source, &homes);
     request.homes = (ProtobufCBinaryData){ homes.size, homes.data };
-    if (homes.size > 0)
-        proto_encode(&request.base, out);
-    bool any = homes.size > 0;
+    proto_encode(&request.base, out);
     buf_deinit(&homes);
-    return any;
+    return true;
 }
 
 static bool has_something(const struct home *home)
@@ -378,11 +440,29 @@ static struct slot *free_slot(struct puller *puller)
 }
 
 /* All that the home was told of is logged. */
-static void home_follows(const struct puller *puller, struct home *home)
+static void home_follows(struct puller *puller, struct home *home)
 {
-    if (home->known && !home->more && home->answered == puller->shard_count &&
-        home->from_ms > home->pulled_ms)
-        home->pulled_ms = home->from_ms;
+    if (home->known && !home->more && puller->answered == puller->shard_count &&
+        puller->from_ms > home->pulled_ms) {
+        home->pulled_ms = puller->from_ms;
+        puller->moves++;
+    }
+}
+
+/* The homes that ask. What one that does not ask misses is not known afterwards. */
+static void look_end(struct puller *puller)
+{
+    memset(puller->wanted, 0, wanted_bytes(puller));
+    puller->wanted_count = 0;
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        struct home *home = &puller->homes[i];
+        if (is_wanted(home)) {
+            puller->wanted[i / 8] |= (uint8_t)(1u << i % 8);
+            puller->wanted_count++;
+        } else if (home->in_round) {
+            home_open(puller, home, true);
+        }
+    }
 }
 
 static void pull_end(struct puller *puller)
@@ -408,6 +488,8 @@ static void round_end(struct puller *puller)
 static void phase_end(struct puller *puller)
 {
     puller->next = 0;
+    if (puller->phase == LOOKING)
+        look_end(puller);
     if (puller->phase == PULLING)
         pull_end(puller);
     if (puller->phase == FORGETTING)
@@ -433,6 +515,8 @@ bool puller_next(struct puller *puller, struct pull_call *ret_call)
         buf_clear(&slot->request);
         if (!make_request(puller, shard, &slot->request, &ret_call->method))
             continue;
+        if (puller->phase == PULLING)
+            puller->stats.asked_bytes += slot->request.size;
         slot->token = ++puller->tokens;
         slot->shard = shard;
         puller->open++;
@@ -468,8 +552,10 @@ static void looked(struct puller *puller, struct home *home, const ProtobufCMess
         if (source.home < puller->shard_count)
             home->logged[source.home] = source.after;
     }
-    if (!home->known || memcmp(before, home->logged, puller->shard_count * sizeof *before) != 0)
-        puller->asking++;
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        if (memcmp(&before[i], &home->logged[i], sizeof *before) != 0)
+            open_set(puller, home, i, true);
+    }
     free(before);
     home->known = !reader.bad;
     home->looked_ms = puller->begun_ms;
@@ -497,12 +583,17 @@ static void keep_part(struct home *home, uint32_t source, const struct pull_part
         home->more = true;
         return;
     }
+    if (home->taken_count == home->taken_room) {
+        home->taken_room = home->taken_room > 0 ? home->taken_room * 2 : 4;
+        home->taken = mem_realloc(home->taken, home->taken_room * sizeof *home->taken);
+    }
     home->taken[home->taken_count++] = (struct taken){
         .source = source,
         .after = home->logged[source],
         .to = part->to,
         .offset = (uint32_t)home->bytes.size,
         .size = (uint32_t)part->items.size,
+        .more = part->more,
     };
     buf_append(&home->bytes, part->items.data, part->items.size);
     home->items += items;
@@ -522,63 +613,67 @@ static void keep_emptied(struct puller *puller, uint32_t source, uint32_t home)
     forgets->count++;
 }
 
-/* All homes have all of the source as of then. */
-static void pulled_nothing(struct puller *puller, int64_t at_ms)
+/* One part of a source's answer, which is the first for its home. */
+static void take_part(struct puller *puller, uint32_t source, const struct pull_part *part)
 {
-    puller->stats.unchanged++;
-    for (uint32_t i = 0; i < puller->shard_count; i++) {
-        struct home *home = &puller->homes[i];
-        if (!home->in_round || !home->known)
-            continue;
-        home->answered++;
-        if (at_ms < home->from_ms)
-            home->from_ms = at_ms;
-    }
+    struct home *home = &puller->homes[part->home];
+
+    home->told_by = source + 1;
+    home->more = home->more || part->more;
+    open_set(puller, home, source,
+             part->more || source_dot_is_above(part->to, home->logged[source]));
+    keep_part(home, source, part);
+    if (part->emptied)
+        keep_emptied(puller, source, part->home);
 }
 
-/* Remembers a source that had nothing for any of the homes that asked. */
-static void keep_quiet(struct puller *puller, uint32_t source, uint32_t silent,
-                       const Holdfast__Internal__V1__PullPartialsResponse *response)
+/* Of those that were asked for and not told the source may have more: it is asked again soon. */
+static void note_missed(struct puller *puller, uint32_t source, bool follows)
 {
-    uint32_t asked = 0;
-
-    for (uint32_t i = 0; i < puller->shard_count; i++)
-        asked += puller->homes[i].in_round && puller->homes[i].known;
-    puller->quiet[source] = (struct quiet){ 0 };
-    if (asked == 0 || silent < asked)
-        return;
-    puller->quiet[source] = (struct quiet){ response->as_of_epoch, response->as_of_owner,
-                                            response->as_of_counter, puller->asking };
+    for (uint32_t i = 0; i < puller->shard_count; i++) {
+        struct home *home = &puller->homes[i];
+        if (!is_wanted(home) || home->told_by == source + 1 ||
+            (follows && !is_listed(puller, home, source)))
+            continue;
+        home->more = true;
+        open_set(puller, home, source, true);
+    }
 }
 
 static void pulled(struct puller *puller, uint32_t source, const ProtobufCMessage *message)
 {
     const Holdfast__Internal__V1__PullPartialsResponse *response = (const void *)message;
     struct reader reader = reader_from((struct slice){ response->parts.data, response->parts.len });
+    struct follows *of = &puller->follows[source];
     struct pull_part part;
-    uint32_t silent = 0;
+    bool follows = response->follows || response->unchanged;
+    bool looks = of->epoch == 0 || of->open > 0 || !follows; /* Else none can be missed. */
 
     puller->stats.bytes += response->parts.len;
-    if (response->unchanged && is_quiet(puller, source)) {
-        pulled_nothing(puller, response->at_ms);
-        return;
-    }
+    puller->stats.unchanged += follows && response->parts.len == 0;
+    puller->answered++;
+    if (response->at_ms < puller->from_ms)
+        puller->from_ms = response->at_ms;
     while (pull_part_next(&reader, &part)) {
-        struct home *home = part.home < puller->shard_count ? &puller->homes[part.home] : NULL;
-        if (home == NULL || !home->in_round || !home->known || home->told_by == source + 1)
-            continue;
-        home->told_by = source + 1;
-        home->more = home->more || part.more;
-        home->answered++;
-        if (response->at_ms < home->from_ms)
-            home->from_ms = response->at_ms;
-        silent +=
-            !part.more && !part.emptied && !source_dot_is_above(part.to, home->logged[source]);
-        keep_part(home, source, &part);
-        if (part.emptied)
-            keep_emptied(puller, source, part.home);
+        const struct home *home =
+            part.home < puller->shard_count ? &puller->homes[part.home] : NULL;
+        if (home != NULL && is_wanted(home) && home->told_by != source + 1)
+            take_part(puller, source, &part);
     }
-    keep_quiet(puller, source, silent, response);
+    if (looks)
+        note_missed(puller, source, follows);
+    of->epoch = of->owner = of->counter = 0;
+    if (!follows)
+        return;
+    of->epoch = response->as_of_epoch;
+    of->owner = response->as_of_owner;
+    of->counter = response->as_of_counter;
+}
+
+static void home_has_logged(struct puller *puller, struct home *home, const struct taken *taken)
+{
+    home->logged[taken->source] = taken->to;
+    open_set(puller, home, taken->source, taken->more);
 }
 
 static void took(struct puller *puller, struct home *home, const ProtobufCMessage *message)
@@ -586,7 +681,7 @@ static void took(struct puller *puller, struct home *home, const ProtobufCMessag
     const Holdfast__Internal__V1__TakePartialsResponse *response = (const void *)message;
 
     for (uint32_t i = 0; i < home->taken_count; i++)
-        home->logged[home->taken[i].source] = home->taken[i].to;
+        home_has_logged(puller, home, &home->taken[i]);
     home->known = response->gaps == 0;
     if (home->taken_count > 0)
         home_follows(puller, home);
@@ -642,6 +737,8 @@ void puller_answered(struct puller *puller, uint64_t token, bool ok, struct slic
             continue;
         CHECK(puller->open > 0);
         slot->token = 0;
+        buf_deinit(&slot->request);
+        slot->request = (struct buf){ 0 };
         puller->open--;
         answer(puller, slot->shard, ok, body);
         return;
@@ -654,8 +751,7 @@ static void check_home(const struct puller *puller, const struct home *home)
 
     CHECK(IMPLIES(home->in_round, home->logged != NULL));
     CHECK(IMPLIES(home->taken_count > 0, home->taken != NULL));
-    CHECK(home->answered <= puller->shard_count);
-    CHECK(home->taken_count <= home->answered);
+    CHECK(home->taken_count <= home->taken_room);
     CHECK(home->items <= TAKE_ITEMS_MAX);
     for (uint32_t i = 0; i < home->taken_count; i++) {
         CHECK(home->taken[i].source < puller->shard_count);
@@ -668,6 +764,15 @@ static void check_home(const struct puller *puller, const struct home *home)
     CHECK(at <= TAKE_BYTES_MAX);
 }
 
+static void check_open(const struct puller *puller, uint32_t source)
+{
+    uint32_t open = 0;
+
+    for (uint32_t i = 0; i < puller->shard_count; i++)
+        open += puller->homes[i].open != NULL && puller->homes[i].open[source];
+    CHECK(open == puller->follows[source].open);
+}
+
 void puller_check(const struct puller *puller)
 {
     uint32_t open = 0;
@@ -678,6 +783,9 @@ void puller_check(const struct puller *puller)
         CHECK(puller->slots[i].token == 0 || puller->slots[i].shard < puller->shard_count);
     }
     CHECK(open == puller->open);
+    CHECK(puller->answered <= puller->shard_count);
+    for (uint32_t i = 0; i < puller->shard_count; i++)
+        check_open(puller, i);
     CHECK(IMPLIES(open > 0, puller->phase != IDLE)); /* A round ends with its calls. */
     CHECK(puller->next <= puller->shard_count);
     for (uint32_t i = 0; i < puller->shard_count; i++) {

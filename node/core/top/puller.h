@@ -5,8 +5,8 @@
  * begins to own a home asks it how far it is.
  *
  *   puller_begin -> GetPulled of homes that are not known, or were not asked for a minute
- *                -> PullPartials of every shard: one that had nothing new in the round before, and
- *                   has applied nothing since, says just that
+ *                -> PullPartials of every shard: since when, for which homes, and how far those of
+ *                   them are that have not logged all of then; it tells what is new
  *                -> TakePartials of every home with something to log
  *                -> ForgetPartials of every shard that keeps targets without edges, as far as
  *                   their homes have logged that -> the round ends
@@ -61,17 +61,21 @@ void puller_answered(struct puller *puller, uint64_t token, bool ok, struct slic
  * was when the node owns it no more. */
 int64_t puller_pulled_ms(const struct puller *puller, uint32_t home);
 
+/* How often that has risen, of any home. */
+uint64_t puller_moves(const struct puller *puller);
+
 /* How long ago that was, for the home of this node's that is the furthest behind; one that was
  * never pulled for counts from when the node began to own it. 0: it owns none. */
 uint64_t puller_behind_ms(const struct puller *puller, uint64_t unix_ms);
 
 struct puller_stats {
     uint64_t rounds;
-    uint64_t failed;    /* Calls that were not answered. */
-    uint64_t items;     /* Logged. */
-    uint64_t forgotten; /* Targets without edges that a shard removed. */
-    uint64_t bytes;     /* Of what sources told. */
-    uint64_t unchanged; /* Answers of sources that had applied nothing since. */
+    uint64_t failed;      /* Calls that were not answered. */
+    uint64_t items;       /* Logged. */
+    uint64_t forgotten;   /* Targets without edges that a shard removed. */
+    uint64_t asked_bytes; /* Of what sources were asked, */
+    uint64_t bytes;       /* and of what they told. */
+    uint64_t unchanged;   /* Answers of sources that had nothing new. */
 };
 struct puller_stats puller_stats(const struct puller *puller);
 /* CHECKs that its calls and what it keeps for each home fit together. For tests. */

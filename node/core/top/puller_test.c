@@ -37,10 +37,12 @@ struct world {
     uint32_t taken[SHARDS], swept[SHARDS]; /* Parts, by home. */
     struct pull_home forgot[SHARDS][8];
     uint32_t forgot_count[SHARDS];
-    uint64_t applied[SHARDS]; /* By source: entries; 0: it does not tell. */
-    uint32_t short_asks;
+    uint64_t applied[SHARDS];       /* By source: entries. */
+    uint64_t noted[SHARDS][SHARDS]; /* By source and home: the entry that changed it last. */
+    uint32_t listed;                /* Homes that said how far they are, this round. */
+    bool earlier;        /* Programs that tell of the homes alone that say how far they are. */
+    bool unsure[SHARDS]; /* A source that cannot tell what is new. */
     bool forgets_more;
-    bool says_neither; /* Sources that are told what they had applied say nothing of homes. */
 };
 
 static int setup(void **state)
@@ -101,6 +103,38 @@ static void say_pulled(struct world *w, uint32_t home, struct buf *out)
     buf_deinit(&sources);
 }
 
+/* What a source has for a home that is so far. */
+static void part_of(struct world *w, uint32_t source, const struct pull_home *home,
+                    struct buf *parts)
+{
+    struct pull_part part = { .home = home->home, .to = home->after };
+    struct buf items = { 0 };
+
+    assert_true(w->owned[home->home]);
+    part.emptied = w->emptied[source][home->home];
+    if (source_dot_is_above(w->newest[source][home->home], home->after)) {
+        part.to = w->newest[source][home->home];
+        put_items(w, part.to, &items);
+    }
+    part.items = buf_slice(&items);
+    pull_part_encode(&part, parts);
+    buf_deinit(&items);
+}
+
+/* Those that said nothing, as far as they are wanted and something changed. */
+static void say_others(struct world *w, uint32_t source,
+                       const Holdfast__Internal__V1__PullPartialsRequest *asked, const bool *listed,
+                       struct buf *parts)
+{
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        const struct pull_home home = { i, w->logged[i][source] };
+        if (listed[i] || (asked->wanted.data[i / 8] >> i % 8 & 1) == 0)
+            continue;
+        if (w->noted[source][i] > asked->since_counter || w->emptied[source][i])
+            part_of(w, source, &home, parts);
+    }
+}
+
 static void say_partials(struct world *w, uint32_t source, struct slice request, struct buf *out)
 {
     Holdfast__Internal__V1__PullPartialsRequest *asked =
@@ -108,34 +142,26 @@ static void say_partials(struct world *w, uint32_t source, struct slice request,
     Holdfast__Internal__V1__PullPartialsResponse response =
         HOLDFAST__INTERNAL__V1__PULL_PARTIALS_RESPONSE__INIT;
     struct reader reader = reader_from((struct slice){ asked->homes.data, asked->homes.len });
+    bool listed[SHARDS] = { false };
     struct buf parts = { 0 };
     struct pull_home home;
 
     assert_int_equal(asked->shard, source);
-    if (w->says_neither && asked->since_epoch > 0)
-        reader = (struct reader){ 0 };
     response.at_ms = AT_MS + w->since_ms + source;
-    response.as_of_epoch = w->applied[source] > 0 ? 3 : 0; /* 0: an earlier program. */
+    response.as_of_epoch = 3;
     response.as_of_owner = 1;
     response.as_of_counter = w->applied[source];
-    w->short_asks += asked->since_epoch > 0;
-    response.unchanged =
-        !w->says_neither && asked->since_epoch == 3 && asked->since_counter == w->applied[source];
-    while (pull_home_next(&reader, &home) && !response.unchanged) {
-        struct buf items = { 0 };
-        struct pull_part part = { .home = home.home, .to = home.after };
-        assert_true(w->owned[home.home]);
+    while (pull_home_next(&reader, &home)) {
         assert_memory_equal(&home.after, &w->logged[home.home][source], sizeof home.after);
-        part.emptied = w->emptied[source][home.home];
-        if (source_dot_is_above(w->newest[source][home.home], home.after)) {
-            part.to = w->newest[source][home.home];
-            put_items(w, part.to, &items);
-        }
-        part.items = buf_slice(&items);
-        pull_part_encode(&part, &parts);
-        buf_deinit(&items);
+        listed[home.home] = true;
+        w->listed++;
+        part_of(w, source, &home, &parts);
     }
     assert_false(reader.bad);
+    assert_int_equal(asked->wanted.len, asked->since_epoch > 0 ? 1 : 0);
+    response.follows = !w->earlier && (asked->since_epoch == 0 || !w->unsure[source]);
+    if (response.follows && asked->since_epoch > 0)
+        say_others(w, source, asked, listed, &parts);
     response.parts = (ProtobufCBinaryData){ parts.size, parts.data };
     proto_encode(&response.base, out);
     buf_deinit(&parts);
@@ -236,7 +262,7 @@ static int64_t pulled_ms(const struct world *w, uint32_t home)
 
 static void has_changed(struct world *w, uint32_t source, uint32_t home)
 {
-    w->applied[source] += w->applied[source] > 0;
+    w->noted[source][home] = ++w->applied[source];
     w->newest[source][home].epoch = 3;
     w->newest[source][home].counter++;
 }
@@ -267,7 +293,6 @@ static void a_round_asks_each_shard_once_and_logs_once_a_home(void **state)
     (void)round_of(w);
     assert_int_equal(w->taken[1], 1);
     assert_int_equal(puller_stats(w->puller).rounds, 3);
-    assert_int_equal(puller_stats(w->puller).failed, 0);
 }
 
 /* Twice as often while there are both: something to log, and somebody who reads lists. */
@@ -289,77 +314,101 @@ static void rounds_come_faster_where_it_matters(void **state)
     assert_int_equal(round_of(w), begun + PULLER_BUSY_MS);
 }
 
-/* How many of a round's pulls asked for that alone. */
-static uint32_t short_round(struct world *w)
+/* How many homes said how far they are, over all sources. */
+static uint32_t listed_in(struct world *w)
 {
-    w->short_asks = 0;
+    w->listed = 0;
     (void)round_of(w);
-    return w->short_asks;
+    return w->listed;
 }
 
-static void a_source_that_had_nothing_says_whether_it_has_applied_anything(void **state)
+/* What is asked and told follows what changed. */
+static void only_homes_that_have_not_logged_all_say_how_far_they_are(void **state)
 {
     struct world *w = *state;
 
-    for (uint32_t i = 0; i < SHARDS; i++)
-        w->applied[i] = 7;
     has_changed(w, 0, 1);
-    assert_int_equal(short_round(w), 0);
-    assert_int_equal(short_round(w), SHARDS - 1); /* The first had something. */
-    assert_int_equal(short_round(w), SHARDS);
-    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
-    assert_int_equal(pulled_ms(w, 1), AT_MS);
-    has_changed(w, 3, 2); /* It tells so in the same answer. */
-    assert_int_equal(short_round(w), SHARDS);
-    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
-    assert_int_equal(w->taken[2], 1);
+    assert_int_equal(listed_in(w), 2 * SHARDS);
+    assert_int_equal(w->taken[1], 1);
     w->applied[2]++; /* Of what is no count. */
-    assert_int_equal(short_round(w), SHARDS - 1);
-    assert_int_equal(w->asked[METHOD_PULL_PARTIALS], SHARDS);
-    assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
-    assert_int_equal(short_round(w), SHARDS);
+    uint64_t bytes = puller_stats(w->puller).bytes, asked = puller_stats(w->puller).asked_bytes;
+    assert_int_equal(listed_in(w), 0);
+    assert_int_equal(puller_stats(w->puller).bytes, bytes);
+    assert_in_range(puller_stats(w->puller).asked_bytes - asked, SHARDS, SHARDS * 20);
+    assert_int_equal(puller_stats(w->puller).unchanged, SHARDS);
+    has_changed(w, 3, 2); /* It tells so in the same answer, */
+    has_changed(w, 3, 0); /* and not of another node's home. */
+    assert_int_equal(listed_in(w), 0);
+    assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 1);
+    assert_int_equal(w->taken[2], 1);
     w->fails[1][METHOD_PULL_PARTIALS] = true; /* What is not answered says nothing. */
-    assert_int_equal(short_round(w), SHARDS);
+    has_changed(w, 1, 1);
+    assert_int_equal(listed_in(w), 0);
     w->fails[1][METHOD_PULL_PARTIALS] = false;
-    assert_int_equal(short_round(w), SHARDS);
-    assert_true(puller_stats(w->puller).unchanged > 0);
+    (void)round_of(w);
+    assert_int_equal(w->taken[1], 1);
 }
 
-/* It takes a dot to mean that nothing else is asked. */
-static void an_earlier_program_that_says_neither_is_asked_again(void **state)
+/* An earlier program, for as long as it runs; or one that put rows of any age, once. */
+static void a_source_that_cannot_tell_what_is_new_is_told_how_far_every_home_is(void **state)
 {
     struct world *w = *state;
 
-    for (uint32_t i = 0; i < SHARDS; i++)
-        w->applied[i] = 7;
     (void)round_of(w);
     has_changed(w, 3, 2);
-    w->says_neither = true;
-    assert_int_equal(short_round(w), SHARDS);
-    assert_int_equal(w->asked[METHOD_TAKE_PARTIALS], 0);
-    assert_int_equal(short_round(w), 0);
+    w->noted[3][2] = 0; /* Under a dot of before. */
+    w->unsure[3] = true;
+    w->since_ms = 500;
+    assert_int_equal(listed_in(w), 0);
+    assert_int_equal(pulled_ms(w, 2), AT_MS); /* Not as new as that answer. */
+    assert_int_equal(listed_in(w), 2);
     assert_int_equal(w->taken[2], 1);
+    assert_int_equal(pulled_ms(w, 2), AT_MS + 500);
+    w->earlier = true;
+    assert_int_equal(listed_in(w), 0);
+    assert_int_equal(listed_in(w), 2 * SHARDS);
+    w->earlier = w->unsure[3] = false;
+    assert_int_equal(listed_in(w), 2 * SHARDS);
+    assert_int_equal(listed_in(w), 0);
 }
 
-static void another_home_asks_for_all(void **state)
+static void another_home_says_how_far_it_is(void **state)
 {
     struct world *w = *state;
 
-    for (uint32_t i = 0; i < SHARDS; i++)
-        w->applied[i] = 7;
-    w->newest[2][3].epoch = 3; /* Before this node owns that home. */
-    w->newest[2][3].counter = 1;
-    (void)short_round(w);
-    assert_int_equal(short_round(w), SHARDS);
+    has_changed(w, 2, 3); /* Before this node owns that home. */
+    (void)round_of(w);
+    assert_int_equal(listed_in(w), 0);
     w->owned[3] = true;
-    assert_int_equal(short_round(w), 0);
+    assert_int_equal(listed_in(w), SHARDS);
     assert_int_equal(w->taken[3], 1);
-    assert_int_equal(short_round(w), SHARDS - 1);
+    assert_int_equal(listed_in(w), 0);
     has_changed(w, 0, 1); /* It may have been logged, or not. */
     w->fails[1][METHOD_TAKE_PARTIALS] = true;
     (void)round_of(w);
     w->fails[1][METHOD_TAKE_PARTIALS] = false;
-    assert_int_equal(short_round(w), 0);
+    assert_int_equal(listed_in(w), 1);
+    assert_int_equal(listed_in(w), 0);
+}
+
+/* While it does not say how far it is, sources go on; what they had for it is asked for later. */
+static void a_home_that_did_not_ask_misses_nothing(void **state)
+{
+    struct world *w = *state;
+
+    has_changed(w, 0, 1);
+    w->fails[1][METHOD_TAKE_PARTIALS] = true;
+    (void)round_of(w);
+    w->fails[1][METHOD_TAKE_PARTIALS] = false;
+    w->fails[1][METHOD_GET_PULLED] = true;
+    has_changed(w, 3, 1);
+    (void)round_of(w);
+    assert_int_equal(w->taken[1], 0);
+    w->fails[1][METHOD_GET_PULLED] = false;
+    assert_int_equal(listed_in(w), SHARDS);
+    assert_int_equal(w->taken[1], 1);
+    assert_memory_equal(&w->logged[1][3], &w->newest[3][1], sizeof w->logged[1][3]);
+    assert_int_equal(pulled_ms(w, 1), AT_MS);
 }
 
 static void a_node_without_homes_asks_nothing(void **state)
@@ -723,10 +772,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PULLER_TEST(a_round_asks_each_shard_once_and_logs_once_a_home),
-        PULLER_TEST(a_source_that_had_nothing_says_whether_it_has_applied_anything),
-        PULLER_TEST(an_earlier_program_that_says_neither_is_asked_again),
+        PULLER_TEST(only_homes_that_have_not_logged_all_say_how_far_they_are),
+        PULLER_TEST(a_source_that_cannot_tell_what_is_new_is_told_how_far_every_home_is),
+        PULLER_TEST(a_home_that_did_not_ask_misses_nothing),
         PULLER_TEST(rounds_come_faster_where_it_matters),
-        PULLER_TEST(another_home_asks_for_all),
+        PULLER_TEST(another_home_says_how_far_it_is),
         PULLER_TEST(a_node_without_homes_asks_nothing),
         PULLER_TEST(a_home_knows_until_when_all_shards_were_pulled),
         PULLER_TEST(no_home_waits_for_what_others_do),

@@ -30,8 +30,9 @@ struct pulls {
     struct workers *workers; /* NULL: not begun, or stopped. */
     struct shard_views *views;
     struct puller *puller;
-    bool *owned;   /* By shard. */
-    uint64_t tops; /* shard_views_tops when the last round began. */
+    bool *owned;    /* By shard. */
+    uint64_t moves; /* puller_moves, as far as it was told. */
+    uint64_t tops;  /* shard_views_tops when the last round began. */
     bool calling;
     struct remote remotes[PULLER_WINDOW];
     struct local locals[PULLER_WINDOW];
@@ -128,6 +129,18 @@ static void set_timer(struct pulls *p)
     loop_timer_start(&p->timer, next > now ? next - now : 1);
 }
 
+/* To the shards' views, how far each home has come; where any has come further. */
+static void tell_pulled(struct pulls *p)
+{
+    uint64_t moves = puller_moves(p->puller);
+
+    if (moves == p->moves)
+        return;
+    p->moves = moves;
+    for (uint32_t i = 0; i < shard_views_count(p->views); i++)
+        shard_views_set_pulled(p->views, i, puller_pulled_ms(p->puller, i));
+}
+
 static void call_all(struct pulls *p)
 {
     struct pull_call call;
@@ -140,8 +153,7 @@ static void call_all(struct pulls *p)
     p->calling = false;
     if (p->workers == NULL)
         return;
-    for (uint32_t i = 0; i < shard_views_count(p->views); i++)
-        shard_views_set_pulled(p->views, i, puller_pulled_ms(p->puller, i));
+    tell_pulled(p);
     if (!puller_is_busy(p->puller))
         set_timer(p);
 }
@@ -187,7 +199,8 @@ static void on_hook(void *user)
             continue;
         local->token = 0;
         puller_answered(p->puller, token, local->ok, buf_slice(&local->body));
-        buf_clear(&local->body);
+        buf_deinit(&local->body); /* It may be large, and there are many. */
+        local->body = (struct buf){ 0 };
     }
     if (p->compared.token != 0) {
         p->compared.token = 0;

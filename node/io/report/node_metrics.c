@@ -418,8 +418,9 @@ void node_metrics_set_scrub(struct node_metrics *m, const struct scrub *scrub)
     X(pull_rounds,    "holdfast_node_totals_rounds_total",          counter, stats.puller.rounds,               "Times this node asked all shards which counts of targets changed.") \
     X(pull_failed,    "holdfast_node_totals_calls_failed_total",    counter, stats.puller.failed,               "Calls for that which were not answered.") \
     X(pull_items,     "holdfast_node_totals_counts_total",          counter, stats.puller.items,                "Counts of targets that were logged in this node's totals.") \
+    X(pull_asked,     "holdfast_node_totals_asked_bytes_total",     counter, stats.puller.asked_bytes,          "Bytes in which this node asked them.") \
     X(pull_bytes,     "holdfast_node_totals_pulled_bytes_total",    counter, stats.puller.bytes,                "Bytes in which shards told them.") \
-    X(pull_unchanged, "holdfast_node_totals_unchanged_total",       counter, stats.puller.unchanged,            "Answers of shards that had applied nothing since they were asked before.") \
+    X(pull_unchanged, "holdfast_node_totals_unchanged_total",       counter, stats.puller.unchanged,            "Answers of shards that had no change for this node's totals.") \
     X(pull_forgotten, "holdfast_node_totals_forgotten_total",       counter, stats.puller.forgotten,            "Targets without edges that a shard removed, since this node's totals know of it.") \
     X(drift_targets,  "holdfast_node_counts_compared_total",        counter, stats.drift.targets,               "Targets whose kept count was compared with what it counts, in shards that this node owns.") \
     X(drift_passes,   "holdfast_node_counts_passes_total",          counter, stats.drift.passes,                "Shards that were compared from end to end.") \

@@ -128,31 +128,71 @@ static void check_part(struct tops *t, uint32_t source, const struct pull_home *
             "targets without edges are told of, or not");
 }
 
-/* Each home in its turn. */
-static void check_pull(struct tops *t, uint32_t source, const pull_request *request,
-                       const pull_response *told)
+/* The homes that say how far they are, each in its turn. */
+static void check_listed(struct tops *t, uint32_t source, const pull_request *request,
+                         struct reader *parts, bool *ret_listed)
 {
     struct reader homes = reader_from(bytes_of(&request->homes));
-    struct reader parts = reader_from(bytes_of(&told->parts));
     struct pull_home home;
     struct pull_part part;
     uint32_t looked_at = 0;
-    struct spot_place place;
 
     while (pull_home_next(&homes, &home)) {
-        if (told->unchanged) {
-            PROMISE(t->sim, !next_changed(t, source, home.home, home.after, &place),
-                    "home %u has something new, and is told that there is nothing", home.home);
-            continue;
-        }
-        PROMISE(t->sim, pull_part_next(&parts, &part) && part.home == home.home,
+        ret_listed[home.home] = true;
+        PROMISE(t->sim, pull_part_next(parts, &part) && part.home == home.home,
                 "home %u is not told of", home.home);
         check_part(t, source, &home, &part);
         looked_at += part.items.size > 0;
         PROMISE(t->sim, !part.more || part.items.size > 0 || looked_at >= PULL_LOOKS_MAX,
                 "home %u is put off, and few were looked at", home.home);
     }
-    PROMISE(t->sim, !homes.bad && !pull_part_next(&parts, &part), "another home is told of");
+    PROMISE(t->sim, !homes.bad, "a home that asks cannot be read");
+}
+
+/* Those that say nothing: they have logged all up to `since`, and are told what is above that. */
+static void check_others(struct tops *t, uint32_t source, const pull_request *request,
+                         struct reader *parts, const bool *listed)
+{
+    const struct source_dot since = { request->since_epoch, request->since_counter };
+    struct pull_part part = { .home = UINT32_MAX };
+    struct spot_place place;
+    bool any = pull_part_next(parts, &part);
+
+    for (uint32_t i = 0; i < t->shard_count; i++) {
+        const struct pull_home home = { i, since };
+        if (listed[i] || (request->wanted.data[i / 8] >> i % 8 & 1) == 0)
+            continue;
+        if (next_changed(t, source, i, t->logged[i][source], &place))
+            PROMISE(t->sim,
+                    source_dot_is_above(
+                        t->targets[place.target].spots[place.collection][source].changed, since),
+                    "home %u lacks a change, and does not say so", i);
+        if (any && part.home == i) {
+            check_part(t, source, &home, &part);
+            any = pull_part_next(parts, &part);
+        } else {
+            PROMISE(t->sim, !next_changed(t, source, i, since, &place),
+                    "home %u has something new, and is not told of", i);
+            PROMISE(t->sim, !has_emptied(t, source, &home),
+                    "home %u is not told of targets without edges", i);
+        }
+    }
+    PROMISE(t->sim, !any, "another home is told of");
+}
+
+static void check_pull(struct tops *t, uint32_t source, const pull_request *request,
+                       const pull_response *told)
+{
+    struct reader parts = reader_from(bytes_of(&told->parts));
+    bool listed[TOPS_SHARDS] = { false };
+    struct pull_part part;
+
+    check_listed(t, source, request, &parts, listed);
+    PROMISE(t->sim, told->follows || request->since_epoch > 0,
+            "nothing may be asked for since this answer");
+    if (told->follows && request->since_epoch > 0)
+        check_others(t, source, request, &parts, listed);
+    PROMISE(t->sim, !pull_part_next(&parts, &part), "another home is told of");
     PROMISE(t->sim, told->at_ms == (int64_t)t->shards[source].now_ms, "another moment is told");
 }
 
