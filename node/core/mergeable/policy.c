@@ -219,7 +219,7 @@ static bool asks_for(const struct merge_edits *edits, const struct merge_cell *c
 {
     for (uint32_t i = 0; i < edits->count; i++) {
         if (slice_equal(edits->list[i].path, merge_cell_path(cell)))
-            return edits->list[i].delta == delta;
+            return !edits->list[i].remove && edits->list[i].delta == delta;
     }
     return false;
 }
@@ -242,7 +242,7 @@ bool merge_edits_differ(const struct merge_record *record, const struct merge_ed
             return true;
     }
     for (uint32_t i = 0; i < edits->count && known; i++)
-        all &= merge_counter_knows(record, edits->list[i].path, edits->op);
+        all &= edits->list[i].remove || merge_counter_knows(record, edits->list[i].path, edits->op);
     return known && !all;
 }
 
