@@ -267,6 +267,8 @@ enum method_trait {
     X(275, LIST_ONLINE,           v1,           presence,     ListOnline,            list_online,            ROUTER,       PLAY,  ORDINARY,  PLAIN,   276, 0) \
     X(276, LIST_NODE_ONLINE,      internal__v1, node,         ListNodeOnline,        list_node_online,       NODE,         NONE,  ORDINARY,  PLAIN,   0,   0) \
     X(277, GET_SETTINGS,          v1,           definition,   GetSettings,           get_settings,           ROUTER,       PLAY,  ORDINARY,  PLAIN,   0,   0) \
+    X(278, GET_RANK,               v1,           favorites,    GetRank,               get_rank,               ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0) \
+    X(279, GET_COUNTER_RANK,       v1,           counter,      GetCounterRank,        get_counter_rank,       ROUTER,       PLAY,  ORDINARY,  PLAIN,   213, 0) \
     X(280, UPSERT_USER,           v1,           user,         UpsertUser,            upsert_user,            MEMBER_WRITE, CATALOG, ORDINARY,  PLAIN,   0,   0) \
     X(281, GET_USER,              v1,           user,         GetUser,               get_user,               MEMBER_READ,  PLAY,  ORDINARY,  PLAIN,   0,   0) \
     X(282, BATCH_UPSERT_USERS,    v1,           user,         BatchUpsertUsers,      batch_upsert_users,     SCATTER,      CATALOG, BULK,      PLAIN,   280, 100) \

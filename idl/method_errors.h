@@ -221,6 +221,7 @@
 #define ERRORS_GET_COUNT(X) OF_COUNT(X)
 #define ERRORS_BATCH_GET_COUNTS(X) OF_COUNT(X)
 #define ERRORS_GET_TOP(X) OF_COUNT(X)
+#define ERRORS_GET_RANK(X) OF_COUNT(X)
 #define ERRORS_LIST_BY_TARGET(X) OF_READER(X) OF_COLLECTION(X)
 #define OF_METADATA(X) \
     OF_WRITER(X) OF_COLLECTION(X) \
@@ -246,6 +247,7 @@
 #define ERRORS_GET_COUNTER(X) OF_TOTAL(X)
 #define ERRORS_BATCH_GET_COUNTERS(X) OF_TOTAL(X)
 #define ERRORS_GET_COUNTER_TOP(X) OF_TOTAL(X)
+#define ERRORS_GET_COUNTER_RANK(X) OF_TOTAL(X)
 
 /* ---- erasure ---- */
 #define ERRORS_ERASE_PLAYER(X) \
@@ -372,6 +374,7 @@
 #define ERRORS_DELETE_DOCUMENT(X) OF_MEMBER_WRITER(X) OF_DOCUMENTS(X) OF_DOCUMENT_ERASED(X)
 #define ERRORS_UPDATE_DOCUMENT(X) \
     OF_DOCUMENT_WRITE(X) \
+    X(OPERATION_ID_MISMATCH, OPEN, "the op_id was used before, at this document, for other increments", "never repeat it; alert: two requests share one id") \
     X(OPERATION_EXPIRED, OPEN, "the op_id of an increment is older than increments are told apart", "never applied from now on; if an earlier try may have been, read the counter")
 #define ERRORS_BATCH_GET_DOCUMENTS(X) OF_READER(X)
 #define ERRORS_LIST_DOCUMENTS(X) OF_READER(X) OF_DOCUMENTS(X)

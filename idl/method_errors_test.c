@@ -71,7 +71,8 @@ static void the_table_follows_from_what_each_method_is(void **state)
                        method->id != METHOD_RESTORE_DEFINITION;       /* not by its number. */
         bool consumes = method->id == METHOD_CREATE_CONSUMER ||       /* Likewise. */
                         method->id == METHOD_COMMIT_CONSUMER ||
-                        method->id == METHOD_PUT_TARGET_METADATA;
+                        method->id == METHOD_PUT_TARGET_METADATA ||
+                        method->id == METHOD_UPDATE_DOCUMENT; /* Increments. */
         assert_int_equal(is_open(method, CODE(OPERATION_ID_MISMATCH)),
                          operates || defines || consumes);
         assert_int_equal(error_is_given(method->id, CODE(OPERATION_ABORTED), true), operates);

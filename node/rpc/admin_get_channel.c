@@ -287,7 +287,7 @@ static err other_shard_check(const struct tell *tell)
     if (other < context->shard_count && other != tell->request->shard)
         return ERR_OK;
     return refuse_number(context->arena, context->refusal, "other_shard",
-                         arena_printf(context->arena, "0 to %" PRIu32 ", and another than shard",
+                         arena_printf(context->arena, "0 to %" PRIu32 " but the shard itself",
                                       context->shard_count - 1),
                          other);
 }

@@ -27,10 +27,10 @@ static err check_what(struct check_context *context, const rebuild_request *requ
 
     if (request->collection[0] != '\0' && request->counter[0] != '\0')
         return refuse_invalid(context->arena, context->refusal, "counter",
-                              "nothing beside a collection", request->counter);
+                              "no counter beside a collection", request->counter);
     if (target.size > 0 && request->collection[0] == '\0' && request->counter[0] == '\0')
         return refuse_invalid(context->arena, context->refusal, "target_id",
-                              "with a collection or a counter",
+                              "a collection or a counter beside it",
                               text_shorten(context->arena, target));
     if (target.size > 0 && !target_is_sound(target))
         return refuse_invalid(context->arena, context->refusal, "target_id",

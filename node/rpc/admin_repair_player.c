@@ -95,7 +95,7 @@ static err admin_repair_player_check(struct check_context *context, ProtobufCMes
                               "at least one row, or rebuild", "");
     if (!request->rebuild && request->n_sections + request->n_balances > 0)
         return refuse_invalid(context->arena, context->refusal, "rebuild",
-                              "true, with sections or balances", "false");
+                              "true where sections or balances are given", "false");
     e = check_rows(context, request);
     if (e == ERR_OK)
         e = check_sections(context, request);

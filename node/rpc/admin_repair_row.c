@@ -92,7 +92,7 @@ static err end_check(struct check_context *context, const repair_request *reques
     if (key->bytes[0] != TABLE_CHANNEL)
         return end == NULL ? ERR_OK
                            : refuse_invalid(context->arena, context->refusal, "other_end",
-                                            "nothing, but of a row of table c", "");
+                                            "no value, but for a row of table c", "");
     if (!channel_key_parse(key, &outgoing, &shard) || shard >= context->shard_count ||
         shard == context->shard)
         return refuse_invalid(context->arena, context->refusal, "key",
@@ -166,7 +166,7 @@ static err record_check(struct check_context *context, const repair_request *req
                                     : ERR_OK;
         return refuse_invalid(context->arena, context->refusal,
                               request->give_up ? "give_up" : "record",
-                              "nothing, but of a row of table x or n", "");
+                              "no value, but for a row of table x or n", "");
     }
     if (!record_key_parse(key, &other, &seq) || other >= context->shard_count ||
         other == context->shard)
@@ -175,7 +175,7 @@ static err record_check(struct check_context *context, const repair_request *req
                               text_shorten(context->arena, slice_from_text(request->key)));
     if (request->give_up && key->bytes[0] == TABLE_INBOX)
         return refuse_invalid(context->arena, context->refusal, "give_up",
-                              "false, but of a row of table x", "true");
+                              "false, but for a row of table x", "true");
     err e = request->record != NULL ? record_goods_check(context->arena, context->refusal,
                                                          &context->meta->policy, request->record)
                                     : ERR_OK;

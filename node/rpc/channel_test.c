@@ -382,6 +382,8 @@ static void what_is_rejected_is_refunded(void **state)
     assert_int_equal(ledger->entries[1]->kind, HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_REFUND);
     assert_string_equal(ledger->entries[1]->op_id, "claim:a");
     assert_int_equal(ledger->entries[1]->changes[0]->balance_after, 100);
+    assert_int_equal(ledger->entries[1]->n_counterparts, 1);
+    assert_string_equal(ledger->entries[1]->counterparts[0], p->bob);
 }
 
 static void seal(struct pair *p, const char *op_id)

@@ -29,9 +29,14 @@ static void put_items(struct buf *out, const Holdfast__V1__LedgerEntry *entry, b
     }
 }
 
+static bool is_named(const Holdfast__V1__LedgerEntry *entry)
+{
+    return entry->n_counterparts > 0 || entry->mail_op_id[0] != 0;
+}
+
 static bool is_extended(const Holdfast__V1__LedgerEntry *entry)
 {
-    return entry->kind >= KIND(CONSUME) || entry->refers_to > 0 ||
+    return is_named(entry) || entry->kind >= KIND(CONSUME) || entry->refers_to > 0 ||
            (entry->kind == KIND(SPEND) && entry->n_items > 0);
 }
 
@@ -40,7 +45,7 @@ static void put_entry(struct buf *out, const Holdfast__V1__LedgerEntry *entry)
 {
     bool extended = is_extended(entry);
 
-    buf_put_u8(out, extended ? 2 : 1);
+    buf_put_u8(out, is_named(entry) ? 3 : extended ? 2 : 1);
     buf_put_u64(out, entry->seq);
     buf_put_u8(out, (uint8_t)entry->kind);
     buf_put_u64(out, (uint64_t)entry->at_ms);
@@ -65,6 +70,12 @@ static void put_entry(struct buf *out, const Holdfast__V1__LedgerEntry *entry)
         }
     }
     put_items(out, entry, extended);
+    if (!is_named(entry))
+        return;
+    buf_put_u8(out, (uint8_t)entry->n_counterparts);
+    for (size_t i = 0; i < entry->n_counterparts; i++)
+        put_text(out, entry->counterparts[i]);
+    put_text(out, entry->mail_op_id);
 }
 
 static int64_t *sum_of(struct fixture_sums *sums, Holdfast__V1__LedgerKind kind)

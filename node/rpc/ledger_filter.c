@@ -46,7 +46,7 @@ static err times_read(struct read_context *context, const Holdfast__V1__ListEntr
         return refuse_number(arena, context->refusal, "to_ms", "0, or milliseconds since 1970",
                              request->to_ms);
     if (request->to_ms > 0 && request->to_ms <= request->from_ms)
-        return refuse_number(arena, context->refusal, "to_ms", "later than from_ms",
+        return refuse_number(arena, context->refusal, "to_ms", "a time later than from_ms",
                              request->to_ms);
     filter->from_ms = (uint64_t)request->from_ms;
     filter->to_ms = (uint64_t)request->to_ms;

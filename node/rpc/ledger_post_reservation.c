@@ -141,7 +141,7 @@ static err ledger_post_handle(struct apply_context *context, const ProtobufCMess
         .posted = posted,
     };
     if (sends)
-        end.next = entity_of_player(context->arena, request->to_player_id);
+        end.to_player_id = request->to_player_id;
     reservation_close(context, &reservation, &end, changes);
     response->ledger_seq = context->player->ledger_seq;
     response->reserve_seq = reservation.entry->seq;

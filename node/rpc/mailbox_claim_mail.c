@@ -79,6 +79,9 @@ static err grant(struct apply_context *context, const Holdfast__V1__Mail *mail,
         .changes = changes,
         .item_count = (uint32_t)mail->n_items,
         .items = items,
+        .counterpart_count = mail->from_player_id[0] != 0 ? 1 : 0,
+        .counterparts = (const char *const *)&mail->from_player_id,
+        .mail_op_id = mail->op_id,
     };
     ledger_append(context, &entry);
     response->ledger_seq = context->player->ledger_seq;

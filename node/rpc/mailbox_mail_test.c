@@ -131,6 +131,44 @@ static void what_is_sent_lies_in_the_mailbox_until_it_is_claimed(void **state)
     assert_int_equal(items_of(f, "bob"), 1);
 }
 
+static Holdfast__V1__LedgerEntry *newest_entry(struct fixture *f, const char *player)
+{
+    Holdfast__V1__ListEntriesRequest request = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    Holdfast__V1__ListEntriesResponse *told = fixture_read(f, METHOD_LIST_ENTRIES, &request.base);
+    assert_non_null(told);
+    assert_true(told->n_entries > 0);
+    return told->entries[0];
+}
+
+/* An investigator goes from ledger to ledger by what entries say. */
+static void sender_and_recipient_name_each_other_and_one_operation(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_sums sums;
+    char *uid = mint(f, "ann");
+
+    send_response *sent =
+        send(f, &(struct sending){ .from = "ann", .to = "bob", .uid = uid, .op_id = "claim:gift" });
+    assert_non_null(sent);
+    Holdfast__V1__LedgerEntry *left = newest_entry(f, "ann");
+    assert_int_equal(left->n_counterparts, 1);
+    assert_string_equal(left->counterparts[0], "bob");
+    assert_string_equal(left->op_id, "claim:gift");
+    assert_string_equal(left->mail_op_id, "");
+    assert_true(left->items_taken);
+    assert_non_null(claim(f, "bob", sent->mail_id));
+    Holdfast__V1__LedgerEntry *came = newest_entry(f, "bob");
+    assert_int_equal(came->n_counterparts, 1);
+    assert_string_equal(came->counterparts[0], "ann");
+    assert_string_equal(came->mail_op_id, "claim:gift");
+    assert_false(came->items_taken);
+    fixture_restart(f);
+    fixture_audit(f, "ann", "gold", &sums);
+    fixture_audit(f, "bob", "gold", &sums);
+}
+
 static void an_item_moves_with_what_is_written_on_it_and_only_once(void **state)
 {
     struct fixture *f = *state;
@@ -486,6 +524,7 @@ int main(void)
 #define ONE_SHARD(name) cmocka_unit_test_setup_teardown(name, setup_one_shard, fixture_teardown)
     const struct CMUnitTest tests[] = {
         ONE_SHARD(what_is_sent_lies_in_the_mailbox_until_it_is_claimed),
+        ONE_SHARD(sender_and_recipient_name_each_other_and_one_operation),
         ONE_SHARD(an_item_moves_with_what_is_written_on_it_and_only_once),
         ONE_SHARD(bad_sendings_move_nothing),
         ONE_SHARD(a_retry_moves_nothing_more),

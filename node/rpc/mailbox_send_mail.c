@@ -57,9 +57,10 @@ static err player_check(struct check_context *context, const send_request *reque
     struct transfer transfer = transfer_of(request);
 
     if (request->n_mint > 0)
-        return refuse_number(context->arena, context->refusal, "mint",
-                             "none: MailboxService.DeliverMail makes new items",
-                             (int64_t)request->n_mint);
+        return refuse_number(
+            context->arena, context->refusal, "mint",
+            "UIDs of the player's own items: MailboxService.DeliverMail makes new ones",
+            (int64_t)request->n_mint);
     return transfer_check(context, &transfer);
 }
 

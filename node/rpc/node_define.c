@@ -84,7 +84,7 @@ static err node_define_check(struct check_context *context, ProtobufCMessage *me
         return refuse_early(context);
     if (request->generation == 0 || request->from_revision > request->to_revision)
         return refuse_invalid(
-            arena, context->refusal, "to_revision", "not below from_revision",
+            arena, context->refusal, "to_revision", "a revision that is not below from_revision",
             arena_printf(arena, "%llu", (unsigned long long)request->to_revision));
     if (request->n_definitions > DEFINE_COUNT_MAX)
         return refuse_number(arena, context->refusal, "definitions", "at most 64",

@@ -208,10 +208,10 @@ static void paths_to_remove_are_checked_before_the_log(void **state)
                           "a JSON Pointer of at most 512 bytes and 64 parts", "x");
     update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_REPLACE;
     update.edit.replace = (char *)"{}";
-    assert_remove_refused(f, &update, "edits[\"quests\"].remove", "nothing without merge", "/x");
+    assert_remove_refused(f, &update, "edits[\"quests\"].remove", "no paths without merge", "/x");
     update.edit.edit_case = HOLDFAST__V1__SECTION_EDIT__EDIT_DELETE;
     update.edit.delete_ = &delete;
-    assert_remove_refused(f, &update, "edits[\"quests\"].remove", "nothing without merge", "/x");
+    assert_remove_refused(f, &update, "edits[\"quests\"].remove", "no paths without merge", "/x");
 }
 
 static void an_element_is_added_once_and_discarded_wherever_it_is(void **state)

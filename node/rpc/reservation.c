@@ -188,8 +188,9 @@ void reservation_close(struct apply_context *context, const struct reservation *
         .reason = slice_from_text(end->reason),
         .change_count = (uint32_t)opened->n_changes,
         .changes = ret_changes,
-        .next = end->next,
         .refers_to = opened->seq,
+        .counterpart_count = end->to_player_id != NULL ? 1 : 0,
+        .counterparts = &end->to_player_id,
     };
     ledger_append(context, &entry);
     entry_target_mark(context, opened->seq);

@@ -29,7 +29,7 @@ NODISCARD err reservation_find_due(struct apply_context *context, uint64_t seq,
 struct reservation_end {
     Holdfast__V1__LedgerKind kind;
     const char *reason;
-    struct slice next; /* To whom it goes; empty: no player. */
+    const char *to_player_id; /* To whom it goes; NULL: no player. */
     /* What leaves for good; NULL: nothing. In the order of the entry's changes. */
     const int64_t *posted;
 };

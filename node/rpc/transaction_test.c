@@ -364,6 +364,20 @@ static void a_seal_before_the_vote_aborts_and_poisons_the_prepare(void **state)
     assert_nothing_moved(w);
 }
 
+/* From the newest on. */
+static Holdfast__V1__LedgerEntry **entries_of(struct world *w, uint32_t shard, const char *player,
+                                              size_t least)
+{
+    Holdfast__V1__ListEntriesRequest request = HOLDFAST__V1__LIST_ENTRIES_REQUEST__INIT;
+
+    request.player_id = text_lend(player);
+    Holdfast__V1__ListEntriesResponse *told =
+        fixture_read(&w->s.shards[shard], METHOD_LIST_ENTRIES, &request.base);
+    assert_non_null(told);
+    assert_true(told->n_entries >= least);
+    return told->entries;
+}
+
 static void a_seal_after_the_vote_gives_everything_back(void **state)
 {
     struct world *w = *state;
@@ -374,6 +388,9 @@ static void a_seal_after_the_vote_gives_everything_back(void **state)
     assert_int_equal(seal(w, "claim:a")->state, OPERATION(ABORTED));
     fixture_carry_all(&w->s);
     assert_int_equal(state_of(w, "claim:a"), OPERATION(ABORTED));
+    Holdfast__V1__LedgerEntry *back = entries_of(w, 0, w->ann, 1)[0];
+    assert_int_equal(back->n_counterparts, 1);
+    assert_string_equal(back->counterparts[0], w->bob);
     assert_nothing_moved(w);
 }
 
@@ -601,6 +618,44 @@ static void items_keep_their_uids_and_attributes_across_shards(void **state)
     assert_string_equal(other->items[0]->uid, sword);
 }
 
+static void each_ledger_names_who_else_took_part(void **state)
+{
+    struct world *w = *state;
+    Holdfast__V1__ExecuteTransactionRequest *request = three(w, "claim:a");
+    char *sword = mint(w, 0, w->ann, "sword");
+
+    request->changes[0]->move->to_player_id = w->cat;
+    request->changes[0]->move->item_uids = &sword;
+    request->changes[0]->move->n_item_uids = 1;
+    assert_null(fixture_mutate(HOME(w), METHOD_EXECUTE_TRANSACTION, &request->base));
+    fixture_restart_all(&w->s);
+    fixture_carry_all(&w->s);
+    Holdfast__V1__LedgerEntry *took = entries_of(w, 0, w->ann, 2)[1];
+    assert_int_equal(took->n_counterparts, 2);
+    assert_string_equal(took->counterparts[0], w->cat); /* Who gets the sword. */
+    assert_string_equal(took->counterparts[1], w->bob);
+    Holdfast__V1__LedgerEntry *got = entries_of(w, 2, w->cat, 2)[0];
+    assert_string_equal(got->items[0]->uid, sword);
+    assert_string_equal(got->op_id, "claim:a");
+    assert_int_equal(got->n_counterparts, 2);
+    assert_string_equal(got->counterparts[0], w->ann);
+}
+
+static void below_its_apply_version_a_ledger_names_no_other(void **state)
+{
+    struct world *w = *state;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        struct fixture *f = &w->s.shards[i];
+        applier_set_version_max(f->applier, 9);
+        ((struct meta *)(uintptr_t)applier_meta(f->applier))->apply_version = 9;
+    }
+    swap_pending(w, w->bob, "claim:a");
+    fixture_carry_all(&w->s);
+    assert_swapped(w);
+    assert_int_equal(entries_of(w, 0, w->ann, 3)[1]->n_counterparts, 0);
+}
+
 static void what_is_in_escrow_is_not_there_to_be_sent(void **state)
 {
     struct world *w = *state;
@@ -732,6 +787,8 @@ int main(void)
         WORLD_TEST(three_shards_decide_once_all_have_voted),
         WORLD_TEST(one_that_refuses_undoes_the_others),
         WORLD_TEST(items_keep_their_uids_and_attributes_across_shards),
+        WORLD_TEST(each_ledger_names_who_else_took_part),
+        WORLD_TEST(below_its_apply_version_a_ledger_names_no_other),
         WORLD_TEST(what_is_in_escrow_is_not_there_to_be_sent),
         WORLD_TEST(a_retry_with_a_new_session_is_the_same_operation),
         WORLD_TEST(goods_that_come_back_meanwhile_do_not_break_the_promise),

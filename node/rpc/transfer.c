@@ -104,8 +104,10 @@ err transfer_take(struct apply_context *context, const struct transfer *transfer
         .changes = ret_taken->changes,
         .item_count = (uint32_t)transfer->uid_count,
         .items = ret_taken->rows,
-        .items_taken = true,
+        .items_taken = transfer->uid_count > 0,
         .next = entity_of_player(context->arena, transfer->to_player_id),
+        .counterpart_count = 1,
+        .counterparts = &transfer->to_player_id,
     };
     ledger_append(context, &entry);
     ret_taken->ledger_seq = context->player->ledger_seq;

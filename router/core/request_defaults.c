@@ -205,7 +205,7 @@ err request_defaults_apply(struct request_defaults *defaults, const struct metho
         return ERR_OK;
     if (is_batch && method->id != METHOD_DELIVER_MAIL && defaults->idempotency_key.size > 0)
         return refuse(&filling, "a batch is many operations", "idempotency-key",
-                      "none: each element has an op_id", defaults->idempotency_key);
+                      "no key, since each element has an op_id", defaults->idempotency_key);
     err e = authority_default(&filling, &authority);
     if (e == ERR_OK && is_batch)
         e = fill_batch(&filling, message, authority);

@@ -55,6 +55,8 @@ static const struct row {
       "entity_prefix", "at most 128 bytes" },
     { METHOD_GET_TOP, "limit", LIMIT_NUMBER, 1, 1000, false, "limit", "1 to 1000, or absent" },
     { METHOD_GET_COUNTER_TOP, "limit", LIMIT_NUMBER, 1, 1000, false, "limit", "1 to 1000, or absent" },
+    { METHOD_GET_RANK, "target_id", LIMIT_TEXT, 1, 128, false, "target_id", TARGET },
+    { METHOD_GET_COUNTER_RANK, "target_id", LIMIT_TEXT, 1, 128, false, "target_id", TARGET },
     { METHOD_GET_COUNT, "target_id", LIMIT_TEXT, 1, 128, false, "target_id", TARGET },
     { METHOD_GET_COUNTER, "target_id", LIMIT_TEXT, 1, 128, false, "target_id", TARGET },
     { METHOD_BATCH_GET_COUNTS, "target_ids", LIMIT_COUNT, 1, 200, false, "target_ids", "1 to 200" },

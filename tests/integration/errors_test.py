@@ -26,7 +26,7 @@ STREAMS = [method for method, route in ROUTES.items() if route == "STREAM"]
 STREAMS_OF_PLAYERS = {"EventService/Subscribe"}  # For keys that read players, and not for those of the cluster.
 ADMIN = "system:admin"
 # A player's token may ask them, and they know no field player_id.
-OF_NO_PLAYER = {"FavoritesService/GetCount", "FavoritesService/BatchGetCounts", "FavoritesService/GetTop",
+OF_NO_PLAYER = {"FavoritesService/GetRank", "FavoritesService/GetCount", "FavoritesService/BatchGetCounts", "FavoritesService/GetTop",
                 "FavoritesService/BatchGetTargetMetadata"}
 COUNTERS = "CounterService/"
 FOR_EVERY_KEY = "AdminService/GetServiceInfo"
@@ -633,6 +633,7 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", "FavoritesService/GetCount", {"targetId": "pong", "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/BatchGetCounts", {"targetIds": ["pong"], "collection": "none"})
         self.gives("NOT_FOUND", "FavoritesService/GetTop", {"collection": "none"})
+        self.gives("NOT_FOUND", "FavoritesService/GetRank", {"collection": "none", "targetId": "t"})
         self.gives("NOT_FOUND", "AdminService/ListFlaggedEdges", {"collection": "none"})
         for method, more in REVIEWS.items():
             self.gives("NOT_FOUND", method, {"playerId": self.player, "opId": uuid7(), "authority": ADMIN,
@@ -650,6 +651,7 @@ class Errors(ClusterTest):
         self.gives("NOT_FOUND", COUNTERS + "GetCounter", {"targetId": "pong", "counter": "none"})
         self.gives("NOT_FOUND", COUNTERS + "BatchGetCounters", {"targetIds": ["pong"], "counter": "none"})
         self.gives("NOT_FOUND", COUNTERS + "GetCounterTop", {"counter": "none"})
+        self.gives("NOT_FOUND", COUNTERS + "GetCounterRank", {"counter": "none", "targetId": "t"})
 
     @staticmethod
     def document(**more):
@@ -670,6 +672,9 @@ class Errors(ClusterTest):
         self.gives("CAPACITY_FULL", service + "UpdateDocument", self.document(collection="few", merge={"a": "x" * 48}))
         self.gives("OPERATION_EXPIRED", service + "UpdateDocument", self.document(
             collection="sums", opId="018bcfd0-0000-7000-8000-000000000001", patch=[{"path": "/a", "increment": 1}]))
+        once = self.document(collection="sums", patch=[{"path": "/a", "increment": 1}])
+        self.gives(None, service + "UpdateDocument", once)
+        self.gives("OPERATION_ID_MISMATCH", service + "UpdateDocument", once | {"patch": [{"path": "/a", "increment": 2}]})
 
     def test_d_presence(self):
         service, one = "PresenceService/", {"playerId": self.player, "ttlMs": 600000}

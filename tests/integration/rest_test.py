@@ -371,6 +371,9 @@ class Rest(ClusterTest):
         top = [{"targetId": "a/b é", "count": 5}, {"targetId": "c", "count": 2}]
         wait_for("the top list", lambda: self.route("GetCounterTop", plays)[2].get("entries") == top)
         self.assertEqual(self.good("GetCounterTop", plays, query={"limit": "1", "window": "7d"})["entries"], top[:1])
+        wait_for("the rank", lambda: self.route("GetCounterRank", plays | {"target_id": "c"})[2].get("rank") == 2)
+        rank = self.good("GetCounterRank", plays | {"target_id": "d"}, query={"window": "all"})
+        self.assertEqual((rank.get("rank", 0), rank["count"], rank["listed"], rank["lastCount"]), (0, 0, 2, 2))
 
     def test_1_consumers(self):
         place = {"consumer": "rest.index"}
@@ -451,6 +454,7 @@ class Rest(ClusterTest):
             wait_for("the top list", lambda route=route: self.route(route, query={"limit": "1"} | likes)[2].get("entries"))
             top = self.good(route, query={"limit": "1", "window": "7d"} | likes)
             self.assertEqual((top["entries"], top["window"]), ([{"targetId": "a/b é", "count": 1}], "7d"))
+        wait_for("the rank", lambda: self.route("GetRank", {"target_id": "a/b é"}, query=likes)[2].get("rank") == 1)
         gone = self.good("Unfavorite_2", {"target_id": "a/b é"}, query={"player_id": ada} | likes,
                          headers={"idempotency-key": uuid7()})
         self.assertNotIn("favorited", gone["status"])

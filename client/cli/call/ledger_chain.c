@@ -14,6 +14,7 @@
 
 #define ENTRY_VERSION          1u
 #define ENTRY_VERSION_EXTENDED 2u /* docs/ledger.md says of which entries. */
+#define ENTRY_VERSION_NAMED    3u
 #define GENESIS_TEXT           "holdfast.ledger.1:player:"
 #define UID_BYTES              16u
 #define FAULT_SIZE             512u
@@ -165,19 +166,56 @@ static bool put_reference(const json_t *entry, struct buf *out)
     return good;
 }
 
+static bool is_named(const json_t *entry)
+{
+    const char *mail_op_id = read_text(entry, "mailOpId");
+
+    return json_array_size(json_object_get(entry, "counterparts")) > 0 ||
+           (mail_op_id != NULL && mail_op_id[0] != 0);
+}
+
+static bool put_other_side(const json_t *entry, struct buf *out)
+{
+    const json_t *names = json_object_get(entry, "counterparts");
+    const json_t *name;
+    size_t i;
+
+    if (json_array_size(names) > UINT8_MAX)
+        return false;
+    buf_put_u8(out, (uint8_t)json_array_size(names));
+    json_array_foreach(names, i, name)
+    {
+        const char *text = json_string_value(name);
+        if (text == NULL || strlen(text) > UINT8_MAX)
+            return false;
+        buf_put_short(out, slice_from_text(text));
+    }
+    return put_text(entry, "mailOpId", out);
+}
+
+static uint8_t version_of(const json_t *entry, uint8_t kind)
+{
+    uint64_t refers_to = 0;
+    bool refers = read_integer(entry, "refersTo", &refers_to) && refers_to > 0;
+    bool spends_items = kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_SPEND &&
+                        json_array_size(json_object_get(entry, "items")) > 0;
+
+    if (is_named(entry))
+        return ENTRY_VERSION_NAMED;
+    return kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME || refers || spends_items
+               ? ENTRY_VERSION_EXTENDED
+               : ENTRY_VERSION;
+}
+
 static err put_entry(const json_t *entry, struct buf *out, const char **ret_why)
 {
     const char *why = NULL;
     uint8_t kind = 0;
     bool known = read_kind(entry, &kind);
-    uint64_t refers_to = 0;
-    bool refers = read_integer(entry, "refersTo", &refers_to) && refers_to > 0;
-    bool spends_items = kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_SPEND &&
-                        json_array_size(json_object_get(entry, "items")) > 0;
-    bool extended =
-        kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME || refers || spends_items;
+    uint8_t version = version_of(entry, kind);
+    bool extended = version != ENTRY_VERSION;
 
-    buf_put_u8(out, extended ? ENTRY_VERSION_EXTENDED : ENTRY_VERSION);
+    buf_put_u8(out, version);
     if (!put_integer(entry, "seq", out))
         why = "seq";
     buf_put_u8(out, kind);
@@ -199,6 +237,8 @@ static err put_entry(const json_t *entry, struct buf *out, const char **ret_why)
         why = "changes";
     else if (!put_items(entry, extended, out))
         why = "items";
+    else if (version == ENTRY_VERSION_NAMED && !put_other_side(entry, out))
+        why = "counterparts";
     *ret_why = why;
     return why == NULL ? ERR_OK : ERR_INVALID;
 }

@@ -50,11 +50,12 @@ static json_t *hash_text(const uint8_t hash[CHAIN_HASH_BYTES])
 
 static json_t *entry_of(int seq)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s}, s:s, s:s, s:[{s:s, s:s, s:s}]}",
-                     "seq", (char[]){ (char)('0' + seq), 0 }, "kind", "LEDGER_KIND_SPEND", "opId",
-                     "claim:x", "atMs", "1750000000000", "dot", "epoch", "1", "owner", "7",
-                     "counter", "12", "authority", "unheld", "reason", "tax", "changes", "currency",
-                     "gold", "amount", "-5", "balanceAfter", "10");
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s}, s:s, s:s, s:[{s:s, s:s, s:s}], s:[s], s:s}", "seq",
+        (char[]){ (char)('0' + seq), 0 }, "kind", "LEDGER_KIND_SPEND", "opId", "claim:x", "atMs",
+        "1750000000000", "dot", "epoch", "1", "owner", "7", "counter", "12", "authority", "unheld",
+        "reason", "tax", "changes", "currency", "gold", "amount", "-5", "balanceAfter", "10",
+        "counterparts", "bob", "mailOpId", "claim:w");
 }
 
 static void file_init(struct file *file)
@@ -137,6 +138,8 @@ static void an_edited_entry_is_named_and_no_other(void **state)
         { "1750000000000", "1750000000001" },
         { "\"12\"", "\"13\"" },
         { "tax", "tip" },
+        { "bob", "cat" },
+        { "claim:w", "claim:v" },
     };
     (void)state;
 

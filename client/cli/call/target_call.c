@@ -37,6 +37,14 @@ static const struct column top_columns[] = {
     { .title = NULL },
 };
 
+static const struct column rank_columns[] = {
+    { .title = "RANK", .path = "rank", .otherwise = "-" },
+    { .title = "COUNT", .path = "count", .otherwise = "-" },
+    { .title = "OF THE HIGHEST", .path = "listed", .otherwise = "0" },
+    { .title = "LAST COUNT", .path = "lastCount", .otherwise = "0" },
+    { .title = NULL },
+};
+
 json_t *target_words(const struct arguments *arguments, uint32_t first)
 {
     json_t *targets = json_array();
@@ -44,6 +52,23 @@ json_t *target_words(const struct arguments *arguments, uint32_t first)
     for (uint32_t i = first; i < arguments->word_count; i++)
         json_array_append_new(targets, json_string(arguments->words[i]));
     return targets;
+}
+
+int target_rank_call(const struct arguments *arguments, const char *method, json_t *request)
+{
+    int code;
+
+    json_object_set_new(request, "window", json_string(option_text(arguments, &option_window)));
+    json_t *answer = call_json(arguments, method, request, &code);
+    if (answer != NULL && wants_json(arguments)) {
+        print_json(answer);
+    } else if (answer != NULL) {
+        json_t *rows = json_pack("[O]", answer);
+        print_table(NULL, rows, rank_columns);
+        json_decref(rows);
+    }
+    json_decref(answer);
+    return code;
 }
 
 int target_counts_call(const struct arguments *arguments, const char *method, json_t *request)

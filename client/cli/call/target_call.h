@@ -19,6 +19,8 @@ json_t *target_words(const struct arguments *arguments, uint32_t first);
 int target_counts_call(const struct arguments *arguments, const char *method, json_t *request);
 /* A top list: `entries` of the answer, with --window and --limit. Takes over `request`; the exit
  * code. */
+/* Where the target of the request stands. */
+int target_rank_call(const struct arguments *arguments, const char *method, json_t *request);
 int target_top_call(const struct arguments *arguments, const char *method, json_t *request);
 /* A change under --op-id or a fresh id, of whose answer `columns` are printed as one row. Takes
  * over `request`; with an unknown outcome it prints the id: the caller repeats the call under it.

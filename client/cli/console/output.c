@@ -29,7 +29,7 @@ const char *bytes_text(uint64_t bytes, char ret_text[BYTES_TEXT_BYTES])
     return ret_text;
 }
 
-/* A list of changes of balances or of items, as people write it: "gold +500, gems -3". */
+/* A list of changes of balances, of items or of names, as people write it: "gold +500, gems -3". */
 static bool list_text(const json_t *value, char ret_text[CELL_BYTES])
 {
     size_t n, size = 0;
@@ -42,6 +42,8 @@ static bool list_text(const json_t *value, char ret_text[CELL_BYTES])
         const char *name = json_string_value(json_object_get(one, "currency"));
         if (name == NULL)
             name = json_string_value(json_object_get(one, "kind"));
+        if (name == NULL)
+            name = json_string_value(one);
         if (name == NULL || size >= CELL_BYTES)
             return name != NULL;
         int more =

@@ -49,6 +49,14 @@ static int get(const struct arguments *arguments)
     return target_counts_call(arguments, "CounterService/BatchGetCounters", request);
 }
 
+static int rank(const struct arguments *arguments)
+{
+    json_t *request = request_of(arguments);
+
+    json_object_set_new(request, "targetId", json_string(arguments->words[1]));
+    return target_rank_call(arguments, "CounterService/GetCounterRank", request);
+}
+
 static int top(const struct arguments *arguments)
 {
     return target_top_call(arguments, "CounterService/GetCounterTop", request_of(arguments));
@@ -82,6 +90,14 @@ const struct verb verb_counters[] = {
         .summary = "the targets that the most was added to",
         .options = VERB_OPTIONS(&option_window, &option_limit, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = top,
+    },
+    {
+        .words = "counters rank",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "COUNTER TARGET",
+        .summary = "where a target stands among the 1000 highest",
+        .options = VERB_OPTIONS(&option_window, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = rank,
     },
     {
         .words = "counters list",

@@ -81,6 +81,14 @@ static int count(const struct arguments *arguments)
     return target_counts_call(arguments, "FavoritesService/BatchGetCounts", request);
 }
 
+static int rank(const struct arguments *arguments)
+{
+    json_t *request = request_of(arguments);
+
+    json_object_set_new(request, "targetId", json_string(arguments->words[0]));
+    return target_rank_call(arguments, "FavoritesService/GetRank", request);
+}
+
 static int top(const struct arguments *arguments)
 {
     return target_top_call(arguments, "FavoritesService/GetTop", request_of(arguments));
@@ -131,6 +139,15 @@ const struct verb verb_favorites[] = {
         .options =
             VERB_OPTIONS(&option_collection, &option_fresh, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
         .run = count,
+    },
+    {
+        .words = "favorites rank",
+        .topic = VERB_TOPIC_PLAYER,
+        .arguments = "TARGET",
+        .summary = "where a target stands among the 1000 with the most favourites",
+        .options =
+            VERB_OPTIONS(&option_collection, &option_window, OPTIONS_OF_CALLS, OPTIONS_OF_OUTPUT),
+        .run = rank,
     },
     {
         .words = "favorites top",

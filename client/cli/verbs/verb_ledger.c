@@ -9,6 +9,7 @@ static const struct column entry_columns[] = {
     { .title = "KIND", .path = "kind", .prefix = "LEDGER_KIND_" },
     { .title = "CHANGES", .path = "changes" },
     { .title = "ITEMS", .path = "items" },
+    { .title = "WITH", .path = "counterparts" },
     { .title = "REASON", .path = "reason" },
     { .title = "AUTHORITY", .path = "authority" },
     { .title = "OPERATION", .path = "opId" },

@@ -72,6 +72,7 @@ static bool outbox_row_is_sound(const Holdfast__Internal__V1__OutboxRow *row, ui
     int kinds = (credit->mail != NULL) + (credit->prepare != NULL) + (credit->finish != NULL) +
                 (credit->receipt != NULL);
     if (kinds != 1 || (credit->mail != NULL && !mail_is_sound(credit->mail)) ||
+        (credit->mail != NULL && !goods_text_is_sound(credit->to_player_id)) ||
         (credit->prepare != NULL &&
          (credit->prepare->txn == NULL ||
           player_id_check(slice_from_text(credit->prepare->player_id)) != ERR_OK)) ||

@@ -114,7 +114,7 @@ err consumer_check_filter(struct check_context *context,
                              (int64_t)prefix.size);
     if (prefix.size > 0 && request->entity[0] != '\0')
         return refuse_invalid(context->arena, context->refusal, "entity",
-                              "not together with entity_prefix",
+                              "no entity beside entity_prefix",
                               text_shorten(context->arena, slice_from_text(request->entity)));
     return check_entity(context, request->entity);
 }

@@ -105,7 +105,7 @@ static err player_follow(struct settlement *s, bool applied)
     goods_forget_sent(&player, mail);
     if (!applied) {
         player.version++;
-        goods_refund(&s->context, mail);
+        goods_refund(&s->context, mail, 1, (const char *const *)&s->row->credit->to_player_id);
     }
     buf_clear(s->context.scratch);
     player_encode(&player, s->context.scratch);

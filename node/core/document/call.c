@@ -15,9 +15,11 @@
 #include "runtime/base/hash.h"
 #include "runtime/base/nearest.h"
 
-#define CONTEXT_PREFIX  "d1."
-#define RETRY_MS        200u
-#define ERASED_RETRY_MS 1000u
+#define CONTEXT_PREFIX    "d1."
+#define RETRY_MS          200u
+#define OPEN_RETRY_MS_MIN 1000u
+#define FOLD_LATE_MS      5000u /* Members have to hear of the last of them. */
+#define ERASED_RETRY_MS   1000u
 
 /* ---- what a request names ---- */
 
@@ -200,7 +202,7 @@ static err choose_durability(struct document_context *context, const struct docu
         return ERR_OK;
     if ((size_t)asked >= ARRAY_SIZE(known) || known[asked] < rule->durability)
         return refuse_number(context->arena, context->refusal, "durability",
-                             "at least the collection's", (int64_t)asked);
+                             "at least the collection's durability", (int64_t)asked);
     *ret_durability = known[asked];
     return ERR_OK;
 }
@@ -417,6 +419,25 @@ static err refuse_path(struct document_context *context, const struct document_c
                           text_shorten(context->arena, change->edits->list[place].path));
 }
 
+/* Each step of a counter is one edit. */
+static err refuse_delta(struct document_context *context, const struct document_change *change,
+                        const struct merge_refusal *refusal)
+{
+    const struct merge_edit *edit = &change->edits->list[refusal->edit];
+    struct slice path = edit->path;
+    err e = refuse_invalid(context->arena, context->refusal,
+                           arena_printf(context->arena, "patch[%u]", refusal->edit),
+                           arena_printf(context->arena, "an increment of -%" PRIu64 " to %" PRIu64,
+                                        refusal->limit, refusal->limit),
+                           arena_printf(context->arena, "%" PRId64, edit->delta));
+
+    context->refusal->message = arena_printf(
+        context->arena,
+        "patch[%u]: the increment of /%.*s is %" PRId64 ", beyond %" PRIu64 " either way",
+        refusal->edit, (int)path.size, (const char *)path.data, edit->delta, refusal->limit);
+    return e;
+}
+
 err document_commit(struct document_context *context, const struct document_place *place,
                     const struct document_write *asked, const struct document_change *change,
                     struct document_begun *ret_begun)
@@ -432,6 +453,8 @@ err document_commit(struct document_context *context, const struct document_plac
     e = merge_write(context->replica, context->now_ms, &write, &written, &refusal);
     if (e == ERR_INVALID && refusal.field != NULL && strcmp(refusal.field, "path") == 0)
         return refuse_path(context, change, refusal.value);
+    if (e == ERR_TOO_LARGE && refusal.field != NULL && strcmp(refusal.field, "delta") == 0)
+        return refuse_delta(context, change, &refusal);
     if (e != ERR_OK)
         return document_refuse(context, e, &refusal);
     struct buf token = { 0 };
@@ -582,11 +605,33 @@ static const char *open_things(const char *field)
                                                  : field;
 }
 
+/* Increments that are told apart, until they fold into one. */
+static err refuse_open(struct document_context *context, const struct merge_refusal *refusal)
+{
+    uint64_t window_ms = context->replica->options.op_window_ms;
+    uint64_t folds_ms = refusal->open_ms + window_ms + FOLD_LATE_MS;
+    uint64_t now_ms = context->now_ms;
+    err e =
+        refuse(context->arena, context->refusal, CODE(THROTTLED), "patch",
+               "%" PRIu64 " increments of the document are told apart from their retries, which "
+               "lasts %" PRIu64 " ms; nothing was done: add up what you count, or send it again "
+               "after retry_after_ms, under a new op_id if this one is older by then",
+               refusal->limit, window_ms);
+
+    context->refusal->limit = arena_printf(context->arena, "%" PRIu64, refusal->limit);
+    context->refusal->value = arena_printf(context->arena, "%" PRIu64, refusal->value);
+    context->refusal->retry_after_ms =
+        folds_ms > now_ms + OPEN_RETRY_MS_MIN ? (uint32_t)(folds_ms - now_ms) : OPEN_RETRY_MS_MIN;
+    return e;
+}
+
 static err refuse_full(struct document_context *context, const struct merge_refusal *refusal)
 {
     Holdfast__V1__ErrorDetail__Capacity *capacity;
     const char *field = refusal->field != NULL ? refusal->field : "documents";
 
+    if (strcmp(field, "increments") == 0)
+        return refuse_open(context, refusal);
     if (passes_by_waiting(field)) {
         err e = refuse(context->arena, context->refusal, CODE(THROTTLED), "",
                        "%" PRIu64 " %s are open at this member already; nothing was done",
@@ -633,7 +678,13 @@ err document_refuse(struct document_context *context, err why, const struct merg
     default:
         break;
     }
+    if (strcmp(field, "op_id") == 0)
+        return refuse(
+            arena, context->refusal, CODE(OPERATION_ID_MISMATCH), "op_id",
+            "the op_id was used before for other increments of this document; nothing was "
+            "done");
     if (strcmp(field, "token") == 0)
         return refuse_context(context, "the context of an earlier answer about this document");
-    return refuse_invalid(arena, context->refusal, field, "what the collection's policy has", "");
+    return refuse_invalid(arena, context->refusal, field, "what the collection's policy allows",
+                          "");
 }

@@ -53,7 +53,7 @@ static err make_edits(const struct document_rule *rule, const json_t *value,
     case MERGE_POLICY_SET:
         return put_set(edits, value);
     default:
-        edits->why = "none: a counter is changed by UpdateDocument alone";
+        edits->why = "a collection whose policy is not counter: UpdateDocument alone changes those";
         return ERR_INVALID;
     }
 }

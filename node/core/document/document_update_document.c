@@ -29,7 +29,7 @@ static json_t *operand(struct update *update, const Holdfast__V1__PatchStep *ste
     if (step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE) {
         if (step->json[0] == 0)
             return json_null();
-        (void)wrong(update, "patch", "nothing for a REMOVE");
+        (void)wrong(update, "patch", "no value with REMOVE");
         return NULL;
     }
     json_t *value = document_parse(update->context, "patch", step->json);
@@ -87,7 +87,8 @@ static err merge_step(struct update *update, const Holdfast__V1__PatchStep *step
     if (step->kind == HOLDFAST__V1__PATCH_KIND__PATCH_KIND_SET)
         return set_leaf(update, path, value);
     if (step->kind != HOLDFAST__V1__PATCH_KIND__PATCH_KIND_REMOVE)
-        return wrong(update, "patch", "set or remove, of a collection whose policy is merge");
+        return wrong(update, "patch",
+                     "the steps set and remove, since the collection's policy is merge");
     if (value_add(update->edits, &(struct merge_edit){ .path = path, .remove = true }) != ERR_OK)
         return wrong(update, "patch", update->edits->why);
     return ERR_OK;
@@ -121,7 +122,8 @@ static err counter_step(struct update *update, const Holdfast__V1__PatchStep *st
     struct slice path = slice_from_text(step->path);
 
     if (step->kind != HOLDFAST__V1__PATCH_KIND__PATCH_KIND_INCREMENT)
-        return wrong(update, "patch", "increment, of a collection whose policy is counter");
+        return wrong(update, "patch",
+                     "the step increment, since the collection's policy is counter");
     if (path.size < 2 || path.data[0] != '/' || memchr(path.data + 1, '/', path.size - 1) != NULL ||
         memchr(path.data, '~', path.size) != NULL)
         return wrong(update, "patch", "paths of a slash and one name without / and ~");
@@ -191,7 +193,8 @@ static err one_step(struct update *update, json_t **json, const Holdfast__V1__Pa
         e = whole_step(update, json, step, value);
         break;
     default:
-        e = wrong(update, "patch", "none: a document of policy vector is written whole");
+        e = wrong(update, "patch",
+                  "a collection whose policy is not vector: its documents are written whole");
         break;
     }
     json_decref(value);
@@ -229,7 +232,7 @@ static err take_merge(struct update *update)
         e = write_whole(update, json);
         json_decref(json);
     } else {
-        e = wrong(update, "merge", "none: the collection's policy is neither merge nor last_write");
+        e = wrong(update, "merge", "a collection whose policy is merge or last_write");
     }
     json_decref(patch);
     return e;

@@ -20,7 +20,7 @@ static err targets_check(struct check_context *context, const struct review_call
     if (call->all)
         return call->count == 0 ? ERR_OK
                                 : refuse_number(context->arena, context->refusal, "target_ids",
-                                                "none, with `all`", (int64_t)call->count);
+                                                "no targets beside `all`", (int64_t)call->count);
     if (call->count == 0 || call->count > REVIEW_TARGETS_MAX)
         return refuse_number(context->arena, context->refusal, "target_ids", "1 to 16",
                              (int64_t)call->count);
@@ -58,7 +58,7 @@ static err collection_named_check(struct check_context *context, const struct re
     if (call->collection[0] == '\0')
         return ERR_OK;
     return refuse_invalid(context->arena, context->refusal, "collection",
-                          "nothing, with `collection_number`",
+                          "no collection beside `collection_number`",
                           text_shorten(context->arena, slice_from_text(call->collection)));
 }
 

@@ -220,7 +220,8 @@ uint32_t goods_add_amounts(struct apply_context *context, size_t count,
     return added;
 }
 
-void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
+void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail,
+                  uint32_t counterpart_count, const char *const *counterparts)
 {
     struct ledger_change changes[LEDGER_CHANGES_MAX];
     struct item_row items[LEDGER_ITEMS_MAX];
@@ -237,6 +238,8 @@ void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail)
         .changes = changes,
         .item_count = (uint32_t)mail->n_items,
         .items = items,
+        .counterpart_count = counterpart_count,
+        .counterparts = counterparts,
     };
     ledger_append(context, &entry);
 }

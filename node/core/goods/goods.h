@@ -55,8 +55,9 @@ uint32_t goods_add_amounts(struct apply_context *context, size_t count,
                            struct ledger_change *ret_changes);
 
 /* Gives context->player back what was taken from it, whatever the limits say meanwhile, with a
- * ledger entry. */
-void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail);
+ * ledger entry that names whom it was with. */
+void goods_refund(struct apply_context *context, const Holdfast__V1__Mail *mail,
+                  uint32_t counterpart_count, const char *const *counterparts);
 bool goods_are_none(const Holdfast__V1__Mail *mail);
 
 #endif

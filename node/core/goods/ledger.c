@@ -9,6 +9,7 @@
 
 #define LEDGER_VERSION          1u
 #define LEDGER_VERSION_EXTENDED 2u
+#define LEDGER_VERSION_NAMED    3u  /* As 2, and behind it whom it was with. */
 #define HEAD_BITS               48u /* No ledger is that long. */
 #define GENESIS_TEXT            "holdfast.ledger.1:"
 
@@ -25,16 +26,20 @@ void ledger_genesis(struct slice entity, uint8_t ret_hash[LEDGER_HASH_BYTES])
 }
 
 /* What says more than the first kinds did has bytes of its own form (docs/ledger.md). */
-static bool is_extended(const struct ledger_entry *entry)
+static uint8_t version_of(const struct apply_context *context, const struct ledger_entry *entry)
 {
     bool spends_items =
         entry->kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_SPEND && entry->item_count > 0;
+    bool extended = spends_items || entry->refers_to > 0 ||
+                    entry->kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME;
 
-    return spends_items || entry->refers_to > 0 ||
-           entry->kind >= HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_CONSUME;
+    if (context->version >= COUNTERPART_APPLY_VERSION &&
+        (entry->counterpart_count > 0 || entry->mail_op_id != NULL))
+        return LEDGER_VERSION_NAMED;
+    return extended ? LEDGER_VERSION_EXTENDED : LEDGER_VERSION;
 }
 
-static void put_changes(const struct ledger_entry *entry, struct buf *out)
+static void put_changes(const struct ledger_entry *entry, bool extended, struct buf *out)
 {
     buf_put_u8(out, (uint8_t)entry->change_count);
     for (uint32_t i = 0; i < entry->change_count; i++) {
@@ -42,33 +47,43 @@ static void put_changes(const struct ledger_entry *entry, struct buf *out)
         buf_put_short(out, change->currency);
         buf_put_u64(out, (uint64_t)change->amount);
         buf_put_u64(out, (uint64_t)change->balance_after);
-        if (is_extended(entry)) {
+        if (extended) {
             buf_put_u64(out, (uint64_t)change->reserved);
             buf_put_u64(out, (uint64_t)change->reserved_after);
         }
     }
 }
 
-static void put_items(const struct ledger_entry *entry, struct buf *out)
+static void put_items(const struct ledger_entry *entry, bool extended, struct buf *out)
 {
     buf_put_u8(out, (uint8_t)entry->item_count);
     for (uint32_t i = 0; i < entry->item_count; i++) {
         buf_append(out, entry->items[i].uid, ITEM_UID_BYTES);
         buf_put_short(out, entry->items[i].kind);
         buf_put_bytes(out, entry->items[i].attributes);
-        if (is_extended(entry)) {
+        if (extended) {
             buf_put_u64(out, entry->items[i].minted_at_ms);
             buf_put_u32(out, entry->items[i].step);
         }
     }
 }
 
+static void put_other_side(const struct ledger_entry *entry, struct buf *out)
+{
+    CHECK(entry->counterpart_count <= COUNTERPARTS_MAX);
+    buf_put_u8(out, (uint8_t)entry->counterpart_count);
+    for (uint32_t i = 0; i < entry->counterpart_count; i++)
+        buf_put_short(out, slice_from_text(entry->counterparts[i]));
+    buf_put_short(out, slice_from_text(entry->mail_op_id != NULL ? entry->mail_op_id : ""));
+}
+
 static void put_entry(const struct apply_context *context, const struct ledger_entry *entry,
                       struct buf *out)
 {
-    bool extended = is_extended(entry);
+    uint8_t version = version_of(context, entry);
+    bool extended = version != LEDGER_VERSION;
 
-    buf_put_u8(out, extended ? LEDGER_VERSION_EXTENDED : LEDGER_VERSION);
+    buf_put_u8(out, version);
     buf_put_u64(out, context->player->ledger_seq);
     buf_put_u8(out, (uint8_t)entry->kind);
     buf_put_u64(out, context->owner_ms);
@@ -82,8 +97,10 @@ static void put_entry(const struct apply_context *context, const struct ledger_e
         buf_put_u64(out, entry->refers_to);
         buf_put_u8(out, entry->items_taken);
     }
-    put_changes(entry, out);
-    put_items(entry, out);
+    put_changes(entry, extended, out);
+    put_items(entry, extended, out);
+    if (version == LEDGER_VERSION_NAMED)
+        put_other_side(entry, out);
 }
 
 /* Wherever an item comes or goes there is a ledger entry, so an item's history is complete. */
@@ -316,6 +333,20 @@ static void read_items(struct reader *reader, struct arena *arena, bool extended
     }
 }
 
+static void read_other_side(struct reader *reader, struct arena *arena,
+                            Holdfast__V1__LedgerEntry *entry)
+{
+    entry->n_counterparts = read_u8(reader);
+    reader->bad |= entry->n_counterparts > COUNTERPARTS_MAX;
+    if (reader->bad)
+        return;
+    entry->counterparts =
+        arena_alloc(arena, sizeof *entry->counterparts * (entry->n_counterparts + 1));
+    for (size_t i = 0; i < entry->n_counterparts; i++)
+        entry->counterparts[i] = read_text(reader, arena);
+    entry->mail_op_id = read_text(reader, arena);
+}
+
 err ledger_row_decode(struct slice row, struct arena *arena, Holdfast__V1__LedgerEntry **ret_entry)
 {
     struct reader reader = reader_from(row);
@@ -323,8 +354,8 @@ err ledger_row_decode(struct slice row, struct arena *arena, Holdfast__V1__Ledge
         (Holdfast__V1__LedgerEntry *)arena_message(arena, &holdfast__v1__ledger_entry__descriptor);
 
     uint8_t version = read_u8(&reader);
-    bool extended = version == LEDGER_VERSION_EXTENDED;
-    if (version != LEDGER_VERSION && !extended)
+    bool extended = version != LEDGER_VERSION;
+    if (version < LEDGER_VERSION || version > LEDGER_VERSION_NAMED)
         return ERR_CORRUPT;
     entry->seq = read_u64(&reader);
     entry->kind = (Holdfast__V1__LedgerKind)read_u8(&reader);
@@ -342,6 +373,8 @@ err ledger_row_decode(struct slice row, struct arena *arena, Holdfast__V1__Ledge
     }
     read_changes(&reader, arena, extended, entry);
     read_items(&reader, arena, extended, entry);
+    if (version == LEDGER_VERSION_NAMED)
+        read_other_side(&reader, arena, entry);
     if (entry->kind == HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_TRANSFER)
         entry->items_taken = entry->n_items > 0;
     struct slice hash = arena_copy(arena, read_raw(&reader, LEDGER_HASH_BYTES));
@@ -396,14 +429,23 @@ static void visit_items(struct reader *reader, bool extended, bool taken,
     }
 }
 
+static void skip_other_side(struct reader *reader)
+{
+    uint32_t count = read_u8(reader);
+
+    for (uint32_t i = 0; i < count && !reader->bad; i++)
+        skip_short(reader);
+    skip_short(reader); /* The operation that sent what was claimed. */
+}
+
 err ledger_row_visit(struct slice row, const struct ledger_visitor *visitor)
 {
     struct reader reader = reader_from(row);
     bool taken = false;
     uint8_t version = read_u8(&reader);
-    bool extended = version == LEDGER_VERSION_EXTENDED;
+    bool extended = version != LEDGER_VERSION;
 
-    if (version != LEDGER_VERSION && !extended)
+    if (version < LEDGER_VERSION || version > LEDGER_VERSION_NAMED)
         return ERR_CORRUPT;
     (void)read_u64(&reader);                       /* Seq. */
     (void)read_u8(&reader);                        /* Kind. */
@@ -416,6 +458,8 @@ err ledger_row_visit(struct slice row, const struct ledger_visitor *visitor)
     }
     visit_changes(&reader, extended, visitor);
     visit_items(&reader, extended, taken, visitor);
+    if (version == LEDGER_VERSION_NAMED)
+        skip_other_side(&reader);
     (void)read_raw(&reader, LEDGER_HASH_BYTES);
     return reader_finish(&reader) == ERR_OK ? ERR_OK : ERR_CORRUPT;
 }

@@ -13,6 +13,10 @@
 #define LEDGER_CHANGES_MAX LIMIT_CURRENCIES
 #define LEDGER_ITEMS_MAX   LIMIT_ITEMS
 #define REASON_BYTES_MAX   LIMIT_REASON_BYTES
+#define COUNTERPARTS_MAX   (LIMIT_TRANSACTION_PLAYERS - 1)
+
+/* Entries name the other side, from here on. */
+#define COUNTERPART_APPLY_VERSION 10u
 
 struct ledger_change {
     struct slice currency;
@@ -32,6 +36,11 @@ struct ledger_entry {
     bool items_taken;   /* They leave the player. */
     struct slice next;  /* To whom, where that is known: an entity. */
     uint64_t refers_to; /* The entry that this one reverses, posts, voids; 0: none. */
+    /* Player ids of the other side, and the operation that sent what is claimed; NULL: none. Left
+     * out below COUNTERPART_APPLY_VERSION. */
+    uint32_t counterpart_count;
+    const char *const *counterparts;
+    const char *mail_op_id;
 };
 
 /* Writes the player's next entry into the open transaction; its seq and hash become the head. Each

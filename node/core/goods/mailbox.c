@@ -142,7 +142,8 @@ bool mail_is_sound(const Holdfast__V1__Mail *mail)
     struct slice from = slice_from_text(mail->from_player_id);
 
     return (from.size == 0 || player_id_check(from) == ERR_OK) &&
-           goods_text_is_sound(mail->reason) && strlen(mail->text) <= MAIL_TEXT_ROW_MAX &&
+           goods_text_is_sound(mail->reason) && goods_text_is_sound(mail->op_id) &&
+           strlen(mail->text) <= MAIL_TEXT_ROW_MAX &&
            goods_amounts_are_sound(mail->n_currencies, mail->currencies) &&
            goods_items_are_sound(mail->n_items, mail->items);
 }

@@ -129,6 +129,19 @@ bool merge_counter_knows(const struct merge_record *record, struct slice path, u
     return knows;
 }
 
+uint64_t merge_counter_open_ms(const struct merge_record *record)
+{
+    uint64_t earliest_ms = 0;
+
+    for (uint32_t i = 0; i < record->count; i++) {
+        uint64_t at_ms = record->cells[i]->hlc >> HLC_COUNT_BITS;
+
+        if (record->cells[i]->op != 0 && (earliest_ms == 0 || at_ms < earliest_ms))
+            earliest_ms = at_ms;
+    }
+    return earliest_ms;
+}
+
 /* ---- a reset ---- */
 
 static int op_compare(const void *a, const void *b)

@@ -37,6 +37,8 @@ bool merge_counter_knows(const struct merge_record *record, struct slice path, u
 bool merge_counter_notes(const struct merge_record *record, const bool *gone,
                          const struct merge_cell_form *written, struct merge_cell **ret_cells,
                          uint32_t *ret_count);
+/* Unix time of the earliest increment that is told apart from its retries; 0: there is none. */
+uint64_t merge_counter_open_ms(const struct merge_record *record);
 struct merge_folding {
     uint16_t era;        /* All actors of lower eras have ended, and all members have their dots. */
     uint64_t retried_ms; /* All retries of what was written before it have come to every member. */

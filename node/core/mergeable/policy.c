@@ -55,9 +55,11 @@ err merge_edits_check(enum merge_policy policy, const struct merge_edits *edits,
         if (edit->value.size > MERGE_VALUE_BYTES_MAX)
             return refuse(ret_refusal, "value", MERGE_VALUE_BYTES_MAX, edit->value.size);
         if (policy == MERGE_POLICY_COUNTER &&
-            (edit->delta > MERGE_DELTA_MAX || edit->delta < -MERGE_DELTA_MAX))
-            return refuse(ret_refusal, "delta", (uint64_t)MERGE_DELTA_MAX,
-                          (uint64_t)llabs(edit->delta));
+            (edit->delta > MERGE_DELTA_MAX || edit->delta < -MERGE_DELTA_MAX)) {
+            err e = refuse(ret_refusal, "delta", (uint64_t)MERGE_DELTA_MAX, (uint64_t)edit->delta);
+            ret_refusal->edit = i;
+            return e;
+        }
         bool well = path_is_well(policy, edit->path);
 
         for (uint32_t j = 0; j < i; j++)
@@ -165,6 +167,15 @@ struct merge_left merge_edits_left(const struct merge_record *record,
     return left;
 }
 
+static bool is_counted(const struct merge_record *record, const struct merge_edits *edits)
+{
+    bool all = record->policy == MERGE_POLICY_COUNTER && edits->op != 0;
+
+    for (uint32_t i = 0; i < edits->count; i++)
+        all = all && merge_counter_knows(record, edits->list[i].path, edits->op);
+    return all;
+}
+
 err merge_edits_fit(const struct merge_record *record, const struct merge_edits *edits,
                     struct merge_refusal *ret_refusal)
 {
@@ -176,9 +187,15 @@ err merge_edits_fit(const struct merge_record *record, const struct merge_edits 
     uint32_t limit =
         record->policy == MERGE_POLICY_VECTOR ? MERGE_SIBLINGS_MAX : MERGE_CELLS_WRITTEN_MAX;
 
-    if (left.added == 0) /* What takes away is always let through. */
+    /* What takes away is always let through, and so is what was counted before. */
+    if (left.added == 0 || is_counted(record, edits))
         return ERR_OK;
-    if (left.cells > limit)
+    uint64_t open_ms = record->policy == MERGE_POLICY_COUNTER ? merge_counter_open_ms(record) : 0;
+
+    if (left.cells > limit && open_ms > 0) {
+        (void)refuse(ret_refusal, "increments", limit, left.cells);
+        ret_refusal->open_ms = open_ms;
+    } else if (left.cells > limit)
         (void)refuse(ret_refusal, record->policy == MERGE_POLICY_VECTOR ? "siblings" : "fields",
                      limit, left.cells);
     else if (left.bytes > MERGE_BYTES_WRITTEN_MAX)
@@ -196,6 +213,37 @@ bool merge_edits_stand(const struct merge_record *record, uint64_t op)
          i++)
         stand |= record->cells[i]->op == op;
     return stand;
+}
+
+static bool asks_for(const struct merge_edits *edits, const struct merge_cell *cell, int64_t delta)
+{
+    for (uint32_t i = 0; i < edits->count; i++) {
+        if (slice_equal(edits->list[i].path, merge_cell_path(cell)))
+            return !edits->list[i].remove && edits->list[i].delta == delta;
+    }
+    return false;
+}
+
+bool merge_edits_differ(const struct merge_record *record, const struct merge_edits *edits)
+{
+    bool known = false, all = true;
+
+    if (edits->op == 0 || record->policy != MERGE_POLICY_COUNTER)
+        return false;
+    for (uint32_t i = 0; i < record->count; i++) {
+        const struct merge_cell *cell = record->cells[i];
+
+        if (cell->op != edits->op)
+            continue;
+        struct merge_tally tally;
+        CHECK(merge_tally_decode(merge_cell_value(cell), &tally) == ERR_OK);
+        known = true;
+        if (!asks_for(edits, cell, tally.delta))
+            return true;
+    }
+    for (uint32_t i = 0; i < edits->count && known; i++)
+        all &= edits->list[i].remove || merge_counter_knows(record, edits->list[i].path, edits->op);
+    return known && !all;
 }
 
 /* Increments, resets and a sweep of a counter. */

@@ -38,6 +38,8 @@ struct merge_edits {
 struct merge_refusal {
     const char *field;
     uint64_t limit, value;
+    uint32_t edit;    /* Of a "delta" or "path": the place of the edit. */
+    uint64_t open_ms; /* Of "increments": Unix time of the earliest that is open. */
 };
 
 /* A path of MERGE is inside of another one: "a/b" of "a". */
@@ -59,6 +61,9 @@ NODISCARD err merge_edits_fit(const struct merge_record *record, const struct me
 /* An attempt of that operation was taken in, and a value of it still stands: another one changes
  * nothing. False of op 0. Counters know more (merge_counter_knows). */
 bool merge_edits_stand(const struct merge_record *record, uint64_t op);
+/* Of a counter: an attempt of edits->op is known that asked for something else, another amount at
+ * one of the paths or other paths. What was folded, or taken away, is not compared. */
+bool merge_edits_differ(const struct merge_record *record, const struct merge_edits *edits);
 /* Carries a checked write out. The record's context is full and does not have the dot. */
 void merge_edits_apply(struct merge_record *record, const struct merge_edits *edits);
 

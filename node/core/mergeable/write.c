@@ -134,6 +134,9 @@ static err commit(struct merge_replica *replica, struct merge_key *key, enum mer
     } else if (record.policy != policy) {
         *ret_refusal = (struct merge_refusal){ .field = "policy", .value = policy };
         e = ERR_INVALID;
+    } else if (merge_edits_differ(&record, edits)) {
+        *ret_refusal = (struct merge_refusal){ .field = "op_id" };
+        e = ERR_INVALID;
     } else if (merge_edits_stand(&record, edits->op)) {
         /* Like a counter's retry, it leaves nothing but its dot. */
         *edits = (struct merge_edits){ .dot = edits->dot, .hlc = edits->hlc };

@@ -35,12 +35,13 @@ struct merge_left merge_write_left(const struct merge_replica *replica,
  * this disk with ONE, once on the disks of a majority, of both in a joint configuration, with
  * MAJORITY. Nothing is written on error, and ret_refusal names the field.
  *
- * ERR_INVALID: the write, or the token, is none. ERR_TOO_LARGE: over a limit of one write.
- * ERR_FULL: over a limit of the record, of actors or of pending calls. ERR_CONFLICT: "op_ms", the
- * operation is older than the window of retries. ERR_STALE_EPOCH: the token is of another
- * generation, or before an erasure. ERR_UNAVAILABLE: "member": not one; "syncing"; "clock": off its
- * peers' by `value` ms; "op_ms": ahead of this member's clock; "majority": out of reach; "actor":
- * this process's was closed; "token": of a later erasure. */
+ * ERR_INVALID: the write, or the token, is none; "op_id": an attempt
+ * of the operation that stands asked for other increments. ERR_TOO_LARGE: over a limit of one
+ * write. ERR_FULL: over a limit of the record, of actors or of pending calls. ERR_CONFLICT:
+ * "op_ms", the operation is older than the window of retries. ERR_STALE_EPOCH: the token is of
+ * another generation, or before an erasure. ERR_UNAVAILABLE: "member": not one; "syncing"; "clock":
+ * off its peers' by `value` ms; "op_ms": ahead of this member's clock; "majority": out of reach;
+ * "actor": this process's was closed; "token": of a later erasure. */
 NODISCARD err merge_write(struct merge_replica *replica, uint64_t now_ms,
                           const struct merge_write *write, struct merge_written *ret_written,
                           struct merge_refusal *ret_refusal);

@@ -36,7 +36,9 @@ static err check_name(struct check_context *context, const char *called, const c
         if (strcmp(name, reserved[i]) == 0)
             return refuse_invalid(
                 context->arena, context->refusal, field,
-                "not wallet, inventory, ledger or " USER_FLAGS_SECTION ": these are typed", name);
+                "another name than wallet, inventory, ledger and " USER_FLAGS_SECTION
+                ": these are typed",
+                name);
     }
     return ERR_OK;
 }
@@ -101,7 +103,7 @@ static err check_step(struct check_context *context, const char *prefix, Step *s
     if (step->kind == PATCH(REMOVE)) {
         if (step->json[0] == 0)
             return ERR_OK;
-        return refuse_invalid(arena, context->refusal, field, "nothing for a REMOVE",
+        return refuse_invalid(arena, context->refusal, field, "no value with REMOVE",
                               text_shorten(arena, slice_from_text(step->json)));
     }
     e = make_canonical(context, field, &step->json);
@@ -136,7 +138,7 @@ static err check_remove(struct check_context *context, const char *called, const
     if (edit->n_remove == 0)
         return ERR_OK;
     if (edit->edit_case != EDIT(MERGE))
-        return refuse_invalid(context->arena, context->refusal, field, "nothing without merge",
+        return refuse_invalid(context->arena, context->refusal, field, "no paths without merge",
                               text_shorten(context->arena, slice_from_text(edit->remove[0])));
     if (edit->n_remove > PATCH_STEPS_MAX)
         return refuse_number(context->arena, context->refusal, field, "at most 64 paths",

@@ -7,6 +7,7 @@
 #include "node/core/codec/arena_proto.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/goods/audit.h"
+#include "node/core/goods/ledger.h"
 #include "node/core/handler/outcome_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
@@ -287,6 +288,27 @@ static err send_prepares(struct execution *x)
     return ERR_OK;
 }
 
+static bool changes_goods(const txn_part *part)
+{
+    return part->n_take + part->n_take_uids + part->n_give + part->n_mint + part->n_receive_uids >
+           0;
+}
+
+/* So that the ledger of each player names the others. */
+static void name_others(struct apply_context *context, const struct txn_plan *plan)
+{
+    if (context->version < COUNTERPART_APPLY_VERSION)
+        return;
+    for (size_t i = 0; i < plan->part_count; i++) {
+        txn_part *part = plan->parts[i];
+        part->others = arena_alloc(context->arena, sizeof *part->others * TXN_PLAYERS_MAX);
+        for (size_t j = 0; j < plan->part_count; j++) {
+            if (j != i && changes_goods(plan->parts[j]))
+                part->others[part->n_others++] = plan->parts[j]->player_id;
+        }
+    }
+}
+
 err txn_execute(struct apply_context *context, const struct txn_plan *plan, size_t *ret_count,
                 txn_outcome ***ret_outcomes)
 {
@@ -303,6 +325,7 @@ err txn_execute(struct apply_context *context, const struct txn_plan *plan, size
     x.row.player_id = plan->parts[0]->player_id;
     *ret_count = 0;
     members_find(&x);
+    name_others(context, plan);
     if (x.several_shards) {
         x.terms.ref.home = context->shard;
         x.terms.ref.destination = x.row.members[1]->shard;

@@ -243,12 +243,31 @@ static err check_holds(struct txn_player *p, const Holdfast__V1__TransactionChec
 
 /* ---- prepared ---- */
 
+/* The other players, `first` before the rest. */
+static void others_from(const txn_part *part, const char *first,
+                        const char *ret_others[COUNTERPARTS_MAX])
+{
+    size_t count = 0;
+
+    CHECK(part->n_others <= COUNTERPARTS_MAX);
+    for (size_t i = 0; i < part->n_others; i++) {
+        if (strcmp(part->others[i], first) == 0)
+            ret_others[count++] = part->others[i];
+    }
+    for (size_t i = 0; i < part->n_others; i++) {
+        if (strcmp(part->others[i], first) != 0)
+            ret_others[count++] = part->others[i];
+    }
+    CHECK(count == part->n_others);
+}
+
 /* One entry for each player that gets items, so that an item's history says where it went. */
 static void record_taken(struct apply_context *context, const txn_part *part, const char *reason,
                          const struct ledger_change *changes, const struct item_row *items)
 {
     struct item_row rows[LEDGER_ITEMS_MAX];
     bool told[LEDGER_ITEMS_MAX] = { false };
+    const char *others[COUNTERPARTS_MAX];
     struct ledger_entry entry = {
         .kind = HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_TXN_TAKE,
         .reason = slice_from_text(reason),
@@ -256,6 +275,7 @@ static void record_taken(struct apply_context *context, const txn_part *part, co
         .changes = changes,
         .items = rows,
         .items_taken = true,
+        .counterpart_count = (uint32_t)part->n_others,
     };
 
     for (size_t i = 0; i < part->n_take_uids; i++) {
@@ -270,11 +290,15 @@ static void record_taken(struct apply_context *context, const txn_part *part, co
             rows[entry.item_count++] = items[j];
         }
         entry.next = to[0] != 0 ? entity_of_player(context->arena, to) : (struct slice){ 0 };
+        others_from(part, to, others);
+        entry.counterparts = others;
         ledger_append(context, &entry);
         entry.change_count = 0;
     }
-    if (part->n_take_uids == 0)
-        ledger_append(context, &entry);
+    if (part->n_take_uids > 0)
+        return;
+    entry.counterparts = (const char *const *)part->others;
+    ledger_append(context, &entry);
 }
 
 static err take(struct txn_player *p, const txn_part *part, const char *reason, txn_taken *taken)
@@ -507,6 +531,8 @@ static void give(struct txn_player *p, const txn_intent *intent, size_t item_cou
         .changes = changes,
         .item_count = (uint32_t)(item_count + part->n_mint),
         .items = rows,
+        .counterpart_count = (uint32_t)part->n_others,
+        .counterparts = (const char *const *)part->others,
     };
     ledger_append(context, &entry);
     rise(p);
@@ -539,7 +565,8 @@ static void give_back(struct txn_player *p, const txn_intent *intent)
     escrow.reason = intent->reason;
     if (goods_are_none(&escrow))
         return;
-    goods_refund(&p->context, &escrow);
+    goods_refund(&p->context, &escrow, (uint32_t)intent->part->n_others,
+                 (const char *const *)intent->part->others);
     rise(p);
 }
 

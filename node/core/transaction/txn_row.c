@@ -30,7 +30,12 @@ bool txn_goods_are_sound(const Holdfast__Internal__V1__TxnPart *part)
         if (strlen(part->edits[i]->name) > SECTION_NAME_BYTES_MAX)
             return false;
     }
-    return part->n_mint <= LEDGER_ITEMS_MAX && part->n_edits <= SECTION_EDITS_MAX &&
+    for (size_t i = 0; i < part->n_others && i < COUNTERPARTS_MAX; i++) {
+        if (player_id_check(slice_from_text(part->others[i])) != ERR_OK)
+            return false;
+    }
+    return part->n_others <= COUNTERPARTS_MAX && part->n_mint <= LEDGER_ITEMS_MAX &&
+           part->n_edits <= SECTION_EDITS_MAX &&
            player_id_check(slice_from_text(part->player_id)) == ERR_OK &&
            goods_amounts_are_sound(part->n_take, part->take) &&
            goods_amounts_are_sound(part->n_give, part->give);

@@ -60,7 +60,7 @@ static err check_entity(const struct event_ask *ask, struct arena *arena,
     if (entity.size > ENTITY_MAX)
         return refuse_number(arena, "entity", "at most 128 bytes", entity.size, ret_detail);
     if (ask->entity_prefix[0] != '\0')
-        return refuse(arena, "entity", "not together with entity_prefix", entity, ret_detail);
+        return refuse(arena, "entity", "no entity beside entity_prefix", entity, ret_detail);
     if (!is_player(entity) && !is_of(entity, SLICE_LITERAL("definition:")))
         return refuse(arena, "entity", "player:<id> or definition:<kind>/<name>", entity,
                       ret_detail);

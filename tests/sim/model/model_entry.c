@@ -258,6 +258,44 @@ static void note_op(const struct look *look, struct slice op_id)
         op->entry_seq = look->entry.seq;
 }
 
+/* Each of the other players once, and not the player itself. */
+static void read_other_side(struct look *look, struct reader *reader)
+{
+    uint32_t count = read_u8(reader);
+    struct slice names[7];
+    char entity[32];
+
+    player_entity(look->player, entity);
+    if (count > 7 || (count == 0 && look->entry.kind != KIND(CLAIM))) {
+        fail(look, "names another number of other players", count);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = read_text(reader);
+        if (names[i].size == 0 ||
+            slice_equal(names[i], slice_from_text(entity + strlen("player:"))))
+            fail(look, "names its own player as the other side", i);
+        for (uint32_t j = 0; j < i; j++) {
+            if (slice_equal(names[i], names[j]))
+                fail(look, "names another player twice", j);
+        }
+    }
+    if (count > 1 && look->entry.kind < KIND(TXN_TAKE) && look->entry.kind != KIND(REFUND))
+        fail(look, "names several players as the other side", count);
+    if ((read_text(reader).size > 0) != (look->entry.kind == KIND(CLAIM)))
+        fail(look, "names the operation of mail", 0);
+}
+
+/* Goods that go from player to player name the other one, from the apply version on that has it. */
+static void check_nameless(const struct look *look)
+{
+    int kind = look->entry.kind;
+
+    if (applier_meta(look->c->shard->applier)->apply_version >= 10 &&
+        (kind == KIND(TRANSFER) || kind == KIND(CLAIM)))
+        fail(look, "does not name the other side", 0);
+}
+
 static void look_at(struct look *look)
 {
     const struct change *c = look->c;
@@ -274,12 +312,12 @@ static void look_at(struct look *look)
     struct slice op_id = read_text(&reader);
     struct slice authority = read_text(&reader);
     struct slice reason = read_text(&reader);
-    entry->extended = version == 2;
+    entry->extended = version >= 2;
     entry->refers_to = entry->extended ? read_u64(&reader) : 0;
     entry->items_taken = entry->extended && read_u8(&reader) > 0;
     entry->at_ms = at_ms;
     entry->op_hash = hash_u64(op_id);
-    if (version < 1 || version > 2 || seq != entry->seq)
+    if (version < 1 || version > 3 || seq != entry->seq)
         fail(look, "is numbered otherwise", seq);
     if (!is_of_method(look))
         fail(look, "is of a kind that such an operation does not leave", (uint64_t)entry->kind);
@@ -291,6 +329,10 @@ static void look_at(struct look *look)
         read_change(look, &reader, entry->extended);
     for (uint32_t left = read_u8(&reader); left > 0 && !reader.bad; left--)
         read_item(look, &reader, entry->extended);
+    if (version == 3)
+        read_other_side(look, &reader);
+    else
+        check_nameless(look);
     (void)read_raw(&reader, SHA256_BYTES);
     if (reader_finish(&reader) != ERR_OK) {
         fail(look, "has other bytes than docs/ledger.md says", look->row.size);

@@ -263,6 +263,7 @@ static void judge_send(struct deed *d)
                 *(Holdfast__V1__CurrencyAmount ***)bank_field(d->b, request, "currencies"), -1);
     take_items(d, uids, uids > 0 ? *(char ***)bank_field(d->b, request, "item_uids") : NULL);
     d->entry.taken = true;
+    d->entry.counterpart = text_field(d->b, request, "to_player_id");
     if (amounts + uids > 0)
         append(d);
     send(d, text_field(d->b, request, "to_player_id"), text_field(d->b, request, "text"),
@@ -291,6 +292,8 @@ static void judge_claim(struct deed *d)
             continue;
         d->entry.kind = (int)BANK_KIND(CLAIM);
         d->entry.reason = mail->reason;
+        d->entry.counterpart = bank_players[mail->from];
+        d->entry.mail_op_id = mail->op_id;
         d->entry.change_count = mail->change_count;
         d->entry.item_count = mail->item_count;
         d->entry.taken = false;
@@ -434,6 +437,7 @@ static void judge_post(struct deed *d)
     }
     bool sends = request->to_player_id[0] != 0;
     d->entry.kind = sends ? (int)BANK_KIND(TRANSFER) : (int)BANK_KIND(POST);
+    d->entry.counterpart = sends ? request->to_player_id : NULL;
     close_entry(d, entry, seq, posted);
     if (sends)
         send(d, request->to_player_id, "", 0);

@@ -52,8 +52,9 @@ struct bank_entry {
     struct bank_change *changes;
     struct bank_held *items;
     bool taken;
-    uint64_t refers_to, undone_by; /* By which entry it was reversed, or closed. */
-    uint64_t expires_ms;           /* Of a reservation that is open; 0: none. */
+    const char *counterpart, *mail_op_id; /* NULL: none. */
+    uint64_t refers_to, undone_by;        /* By which entry it was reversed, or closed. */
+    uint64_t expires_ms;                  /* Of a reservation that is open; 0: none. */
 };
 
 struct bank_mail {

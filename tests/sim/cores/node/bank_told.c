@@ -302,6 +302,19 @@ static void same_changes(struct teller *t, const struct bank_entry *entry,
                 "entry %" PRIu64 " moves other items", told->seq);
 }
 
+static void same_other_side(struct teller *t, const struct bank_entry *entry,
+                            const Holdfast__V1__LedgerEntry *told)
+{
+    const char *wanted = entry->counterpart != NULL ? entry->counterpart : "";
+    const char *named = told->n_counterparts > 0 ? told->counterparts[0] : "";
+
+    PROMISE(t->sim, told->n_counterparts <= 1 && strcmp(named, wanted) == 0,
+            "entry %" PRIu64 " names %s as the other side, not %s", told->seq, named, wanted);
+    PROMISE(t->sim,
+            strcmp(told->mail_op_id, entry->mail_op_id != NULL ? entry->mail_op_id : "") == 0,
+            "entry %" PRIu64 " names the mail's operation %s", told->seq, told->mail_op_id);
+}
+
 static void same_entry(struct teller *t, uint32_t at, const Holdfast__V1__LedgerEntry *told)
 {
     const struct bank_entry *entry = &t->player->entries[at];
@@ -318,6 +331,7 @@ static void same_entry(struct teller *t, uint32_t at, const Holdfast__V1__Ledger
             told->refers_to == entry->refers_to &&
                 (told->items_taken != 0) == (entry->taken && entry->item_count > 0),
             "entry %" PRIu64 " refers to %" PRIu64, told->seq, told->refers_to);
+    same_other_side(t, entry, told);
     same_changes(t, entry, told);
 }
 

@@ -269,7 +269,7 @@ static void check_limit(struct hall *h)
         { "prefix", "at most 200 bytes" },
         { "ttl_ms", "1000 to 31536000000" },
         { "page_size", "1 to 100" },
-        { "durability", "at least the collection's" },
+        { "durability", "at least the collection's durability" },
         { "cursor", "next_cursor" },
         { "context", "context" },
     };
