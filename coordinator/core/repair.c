@@ -152,7 +152,7 @@ static bool may_begin(const struct coord *coord, uint64_t damaged)
 
         if ((shard->wish_revision == 0 && !shard->wish_in_txn) || shard->wish.repair == 0)
             continue;
-        open++;
+        open += shard->wish.config == 0; /* An operator's do not keep damaged ones waiting. */
         if (shard->wish.repair == damaged)
             return false;
     }
@@ -183,7 +183,11 @@ void repair_look(struct coord *coord, uint32_t number, struct coord_out *out)
 /* Whether a repair that stands still is to be waited for. */
 static bool waits(struct coord *coord, struct shard *shard)
 {
-    if (shard->lost_since_ms == 0)
+    /* While others had their turn, no one looked whether it could go on. */
+    bool looked = coord->now_ms - shard->looked_ms < coord->limits.change_abort_ms / 4;
+
+    shard->looked_ms = coord->now_ms;
+    if (shard->lost_since_ms == 0 || !looked)
         shard->lost_since_ms = coord->now_ms;
     return coord->now_ms - shard->lost_since_ms < coord->limits.change_abort_ms;
 }
@@ -201,6 +205,16 @@ static bool came_back(const struct shard *shard)
 {
     return shard->wish.config != 0 && shard->record.phase == SHARD_STABLE &&
            shard->record.config > shard->wish.config;
+}
+
+/* Of a member. A damaged replica is only to be whole: if it then turns out to be wrong, that is for
+ * an operator to see, and to end. */
+static bool is_over(struct coord *coord, uint32_t number, uint64_t replica)
+{
+    const struct shard *shard = &coord->shards[number];
+
+    return came_back(shard) || replica_may_own(coord, number, replica) ||
+           (shard->wish.config == 0 && replica_is_whole(coord, number, replica));
 }
 
 static bool may_leave(struct coord *coord, uint32_t number, uint64_t replica, struct coord_out *out)
@@ -237,7 +251,7 @@ bool repair_follow(struct coord *coord, uint32_t number, struct change *ret_chan
     if (!is_member && record->member_count >= shard->wish.member_count)
         return false; /* Another came in its place: an operator moved the shard. */
     if (node_is_removed(coord, replica) ||
-        (is_member && (came_back(shard) || replica_may_own(coord, number, replica))))
+        (is_member && is_over(coord, number, replica)))
         return false;
     if (is_member && may_leave(coord, number, replica, out))
         ret_change->removing = replica;

@@ -26,7 +26,7 @@
 #define REP_PEERS_MAX    (2u * MEMBERS_MAX)
 #define REP_OUTCOMES_MAX 256u
 /* What a peer that differs came to, so many indexes of it. */
-#define REP_TOLD_MAX 64u
+#define REP_TOLD_MAX REP_OUTCOMES_MAX
 /* Unacknowledged APPENDs of full size on their way to one peer, at most. */
 #define REP_PIPELINE 4u
 /* Of entries that every member has, so many bytes stay in memory. */
@@ -75,9 +75,9 @@ struct rep_peer {
     /* Its outcomes, as compared with ours in this epoch (rep_judge.c). */
     uint64_t agreed_index;
     uint64_t differs_index; /* Where they were first seen to differ; 0: they do not. */
-    uint32_t same_as; /* Bits by place in rep.peers: who differs as it does, where last seen. */
-    bool diverged;    /* A majority agrees with us: it is told so. */
-    bool quarantined; /* It says that it was found to differ, by us or another owner. */
+    uint32_t same_as;  /* Bits by place in rep.peers: who differs as it does, where last seen. */
+    bool diverged;     /* A majority agrees with us: it is told so. */
+    bool quarantined;  /* It says that it was found to differ, by us or another owner. */
     bool clock_behind; /* It says so of its clock: see rep_message.behind. */
     /* Replication. */
     enum rep_peer_mode mode;
