@@ -125,6 +125,7 @@ struct shard {
     uint64_t state_next_ms; /* The owner is not asked earlier. */
     uint64_t lost_since_ms; /* Since when who comes is gone, or the new members have no majority, or
                                a repair waits; 0: not. */
+    uint64_t looked_ms;     /* When it was last seen that a repair waits. */
     struct shard_load load;
     uint64_t epoch_known;        /* The greatest that any replica said it knows. */
     uint64_t owner_known;        /* Under that epoch; 0: no one said. */

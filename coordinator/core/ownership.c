@@ -234,8 +234,10 @@ static void report_wish(struct coord *coord, enum wish wish,
             shard->outgrown_epoch = position->epoch;
         else
             shard->clock_epoch = position->epoch;
-        if (wish == WISH_CLOCK)
+        if (wish == WISH_CLOCK) {
             shard->clock_until_ms = coord->now_ms + coord->limits.report_valid_ms;
+            shun(coord, shard->record.owner); /* Before it gets more of them. */
+        }
     }
 }
 

@@ -184,7 +184,7 @@ void repair_look(struct coord *coord, uint32_t number, struct coord_out *out)
 static bool waits(struct coord *coord, struct shard *shard)
 {
     /* While others had their turn, no one looked whether it could go on. */
-    bool looked = coord->now_ms - shard->looked_ms < coord->limits.change_abort_ms / 4;
+    bool looked = coord->now_ms - shard->looked_ms <= coord->limits.report_valid_ms;
 
     shard->looked_ms = coord->now_ms;
     if (shard->lost_since_ms == 0 || !looked)
@@ -250,8 +250,7 @@ bool repair_follow(struct coord *coord, uint32_t number, struct change *ret_chan
 
     if (!is_member && record->member_count >= shard->wish.member_count)
         return false; /* Another came in its place: an operator moved the shard. */
-    if (node_is_removed(coord, replica) ||
-        (is_member && is_over(coord, number, replica)))
+    if (node_is_removed(coord, replica) || (is_member && is_over(coord, number, replica)))
         return false;
     if (is_member && may_leave(coord, number, replica, out))
         ret_change->removing = replica;

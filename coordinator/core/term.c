@@ -26,6 +26,7 @@ static void shards_drop(struct coord *coord)
 
         shard->state = (struct told_state){ 0 };
         shard->lost_since_ms = 0;
+        shard->looked_ms = 0;
         shard->load = (struct shard_load){ 0 };
     }
 }

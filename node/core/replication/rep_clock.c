@@ -7,14 +7,21 @@
 #include "node/core/replication/rep_internal.h"
 #include "runtime/base/check.h"
 
-/* A member silent for longer does not count as one that takes what this clock dates. */
+/* A member silent for longer, or for three heartbeats, says nothing of this clock. */
 #define CLOCK_HEARD_MS 1500u
 
 /* ---- The owner ---- */
 
+static bool is_heard(const struct rep *rep, const struct rep_peer *peer)
+{
+    uint64_t bound_ms = 3u * rep->limits.heartbeat_ms;
+
+    return rep->now_ms - peer->heard_ms <= (bound_ms > CLOCK_HEARD_MS ? bound_ms : CLOCK_HEARD_MS);
+}
+
 static bool takes_our_dates(const struct rep *rep, const struct rep_peer *peer)
 {
-    return !peer->clock_behind && rep->now_ms - peer->heard_ms <= CLOCK_HEARD_MS;
+    return !peer->clock_behind && is_heard(rep, peer);
 }
 
 bool rep_clock_is_ahead(const struct rep *rep)
@@ -24,7 +31,8 @@ bool rep_clock_is_ahead(const struct rep *rep)
     if (rep->role != REP_STARTING && rep->role != REP_OWNER)
         return false;
     for (uint32_t i = 0; i < rep->peer_count; i++)
-        told |= rep->peers[i].clock_behind && !rep->peers[i].learner;
+        told |=
+            rep->peers[i].clock_behind && !rep->peers[i].learner && is_heard(rep, &rep->peers[i]);
     return told && !rep_quorum(rep, true, takes_our_dates);
 }
 
@@ -63,19 +71,22 @@ static uint64_t first_ahead(const struct rep *rep)
 }
 
 /* By its length, which is never told too small: where vectors part may be. */
-static bool lacks(const struct rep *rep, const struct rep_peer *peer)
+static bool may_have(const struct rep *rep, const struct rep_peer *peer)
 {
-    return peer->sealed && !peer->given_up && vector_index(&peer->sealed_vector) < rep->ahead_index;
+    bool lacks = peer->votes && peer->sealed && !peer->given_up &&
+                 vector_index(&peer->sealed_vector) < rep->ahead_index;
+
+    return !lacks;
 }
 
-/* A majority that promised us its vote without that entry shows that no owner had committed it, and
- * that none will. */
+/* Those that promised us their votes without that entry never had it, nor will they take it from
+ * another owner. If the others are no quorum, it was not committed, and will not be. */
 bool rep_clock_settle(struct rep *rep, struct rep_out *out)
 {
     rep->ahead_index = first_ahead(rep);
     if (rep->ahead_index == 0)
         return true;
-    if (!rep_quorum(rep, rep->sealed_index < rep->ahead_index, lacks))
+    if (rep_may_be_quorum(rep, rep->sealed_index >= rep->ahead_index, may_have))
         return false;
     CHECK(rep->durable_index == rep->window.last_index);
     rep->verified_index = 0;

@@ -205,11 +205,15 @@ void rep_ask_log(struct rep_out *out, uint64_t from_index, uint64_t to_index);
 void rep_note_orphan(struct rep_out *out, struct entry *entry);
 
 /* rep_peer.c */
-/* It owns the shard, or is about to. */
 /* It holds nothing, and was removed. */
 bool rep_is_empty_tombstone(const struct rep *rep);
+/* It owns the shard, or is about to. */
 bool rep_leads(const struct rep *rep);
 struct rep_peer *rep_peer_find(const struct rep *rep, uint64_t replica);
+/* Whether those for whom `may` says yes could be a quorum; a peer whose word does not count is
+ * asked about, too. */
+bool rep_may_be_quorum(const struct rep *rep, bool self_may,
+                       bool (*may)(const struct rep *rep, const struct rep_peer *peer));
 /* Majority, or both majorities, of those for whom `holds` says yes; self included. */
 bool rep_quorum(const struct rep *rep, bool self_holds,
                 bool (*holds)(const struct rep *rep, const struct rep_peer *peer));

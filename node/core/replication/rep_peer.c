@@ -56,8 +56,8 @@ void rep_peers_check(const struct rep *rep)
     }
 }
 
-bool rep_quorum(const struct rep *rep, bool self_holds,
-                bool (*holds)(const struct rep *rep, const struct rep_peer *peer))
+static bool quorum_of(const struct rep *rep, bool self_holds, bool all,
+                      bool (*holds)(const struct rep *rep, const struct rep_peer *peer))
 {
     uint32_t acks = 0;
     uint32_t new_acks = 0;
@@ -66,10 +66,22 @@ bool rep_quorum(const struct rep *rep, bool self_holds,
         count_vote(&rep->membership, rep->self, &acks, &new_acks);
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         const struct rep_peer *peer = &rep->peers[i];
-        if (peer->votes && holds(rep, peer))
+        if ((all || peer->votes) && holds(rep, peer))
             count_vote(&rep->membership, peer->replica, &acks, &new_acks);
     }
     return membership_quorum(&rep->membership, acks, new_acks);
+}
+
+bool rep_quorum(const struct rep *rep, bool self_holds,
+                bool (*holds)(const struct rep *rep, const struct rep_peer *peer))
+{
+    return quorum_of(rep, self_holds, false, holds);
+}
+
+bool rep_may_be_quorum(const struct rep *rep, bool self_may,
+                       bool (*may)(const struct rep *rep, const struct rep_peer *peer))
+{
+    return quorum_of(rep, self_may, true, may);
 }
 
 /* Of a member that has not answered: as the last owner told under the same members, or else of the

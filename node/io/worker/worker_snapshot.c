@@ -51,12 +51,13 @@ static err store_rows(struct snapshot_job *job)
 {
     struct db *db = job->worker->options.db;
 
-    err e = job->fresh ? db_stage_begin(db, job->shard) : ERR_OK; /* On a full disk, too. */
-
+    /* Nothing is written then, see space.h. The sender takes a part for lost; a drop is asked for
+     * again. */
+    if (space_disk_full(job->worker->options.space))
+        return ERR_FULL;
+    err e = job->fresh ? db_stage_begin(db, job->shard) : ERR_OK;
     if (e != ERR_OK || !job->store)
         return e;
-    if (space_disk_full(job->worker->options.space))
-        return ERR_FULL; /* As far as the sender knows, it was lost. */
     return db_stage_put(db, job->shard, buf_slice(&job->bytes));
 }
 
@@ -372,9 +373,9 @@ static bool is_never(void *user)
 err worker_snapshot_recover(struct worker *worker, uint32_t shard)
 {
     if (!db_reset_due(worker->options.db, shard)) {
-        /* Of an attempt that was cut short. Where it fails, the shard tries again once it is open.
-         */
-        (void)!db_stage_begin(worker->options.db, shard);
+        /* Of an attempt that was cut short. Else the shard asks for it once it is open. */
+        if (!space_disk_full(worker->options.space))
+            (void)!db_stage_begin(worker->options.db, shard);
         return ERR_OK;
     }
     worker->slots[shard].install = INSTALL_RECOVER;
