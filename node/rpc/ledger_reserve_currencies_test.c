@@ -196,7 +196,7 @@ static void a_post_may_go_to_another_players_mailbox(void **state)
     fixture_audit(f, "ann", "gold", &sums);
 }
 
-/* Whoever reserved gave it up; the session that holds the player meanwhile has no say in it. */
+/* The player gave it up before; the session that holds the player meanwhile has no say in it. */
 static void the_system_posts_while_a_server_holds_the_player(void **state)
 {
     struct fixture *f = *state;
