@@ -104,7 +104,7 @@ enum sim_kind {
     X(inbox_drops) X(mails_claimed) X(mails_returned) X(seals_too_late) X(conservation_checks)     \
     X(in_flight_checks) X(items_spent) X(txn_items_spent) X(reversals) X(refused_items)            \
     X(refused_reversed) X(traces) X(reservations) X(posted) X(voided) X(reservations_expired)      \
-    X(refused_closed) X(refused_came_back) X(refused_expired) X(closed_just_before) X(refused_before_due)               \
+    X(refused_closed) X(refused_expired) X(closed_just_before) X(refused_before_due)               \
     X(txns_local) X(txns_opened) X(txns_committed) X(txns_refused) X(txns_conflicted) X(refused_again) \
     X(txns_sealed) X(txns_seals_late) X(txn_late_votes) X(txn_poisoned) X(txns_across_owners)      \
     X(txn_conflicts_told) X(txn_escrow_checks) X(txn_reads) X(txn_reads_again)                     \

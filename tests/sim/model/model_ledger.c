@@ -108,7 +108,6 @@ static void closed_is_told(const struct change *c, const struct op_model *op,
         return;
     bool came_back = by->sent && (by == op || by->state == OP_REFUSED || by->state == OP_ABORTED);
     bool on_its_way = by->sent && by != op && by->state == OP_PENDING;
-    c->sim->counts.refused_came_back += came_back;
     if (came_back != detail->came_back || on_its_way != detail->on_its_way)
         model_fail_op(c, op, "is told that what a reservation posted arrived, or came back");
 }
