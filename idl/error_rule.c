@@ -22,13 +22,25 @@ const struct error_rule *error_rule_get(Holdfast__V1__ErrorCode code)
     return &rules[code];
 }
 
+/* What a reservation posted decides more than the code: what came back needs a new reservation, and
+ * what is on its way has not been decided. */
+static Holdfast__V1__Action final_action(const Holdfast__V1__ErrorDetail *detail,
+                                         const struct error_rule *rule)
+{
+    if (detail->about != NULL && detail->about->came_back)
+        return ACTION(REREAD);
+    if (detail->about != NULL && detail->about->on_its_way)
+        return ACTION(RAISE_ATTEMPT);
+    return rule->final;
+}
+
 Holdfast__V1__ErrorDetail error_complete(const Holdfast__V1__ErrorDetail *detail)
 {
     Holdfast__V1__ErrorDetail whole = *detail;
     const struct error_rule *rule = error_rule_get(whole.code);
 
     if (whole.outcome == OUTCOME(REFUSED)) {
-        whole.action = rule->final;
+        whole.action = final_action(&whole, rule);
     } else {
         whole.outcome = rule->course == ERROR_UNKNOWN ? OUTCOME(UNKNOWN) : OUTCOME(NOT_APPLIED);
         whole.action = rule->open;

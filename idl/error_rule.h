@@ -47,7 +47,7 @@ enum error_course {
     X(SERVER_EXPIRED,        ERROR_REFUSED, REGISTER,     REGISTER,      0,     "register again; all sessions of this incarnation are lost") \
     X(ALREADY_REVERSED,      ERROR_REFUSED, NEVER,        NEVER,         0,     "it is done, by `about.entry`") \
     X(NOT_REVERSIBLE,        ERROR_REFUSED, NEVER,        NEVER,         0,     "carry out the opposite operation instead") \
-    X(RESERVATION_CLOSED,    ERROR_REFUSED, NEVER,        NEVER,         0,     "it is done, by `about.entry`") \
+    X(RESERVATION_CLOSED,    ERROR_REFUSED, NEVER,        NEVER,         0,     "it is done, by `about.entry`; with `about.came_back` reserve again, with `about.on_its_way` raise `attempt` later") \
     X(RESERVATION_EXPIRED,   ERROR_REFUSED, NEVER,        NEVER,         0,     "reserve again: what it held is back, or about to be") \
     X(TOO_LARGE,             ERROR_REFUSED, FIX,          FIX,           0,     "nothing was done: send less at once") \
     X(CANCELED,              ERROR_UNKNOWN, RETRY_SAME,   FIX,           500,   "the caller went away: ask again under the same op_id") \

@@ -118,7 +118,10 @@ Holdfast__V1__ErrorDetail error_tell(const Holdfast__Internal__V1__Refusal *refu
     holdfast__v1__error_detail__about__init(about);
     tell_about(refusal, arena, about);
     about->player_id = refusal->player_id;
-    if (about->fact_case != FACT(_NOT_SET) || about->player_id[0] != 0)
+    about->came_back = refusal->came_back;
+    about->on_its_way = refusal->on_its_way;
+    if (about->fact_case != FACT(_NOT_SET) || about->player_id[0] != 0 || about->came_back ||
+        about->on_its_way)
         detail.about = about;
     return error_complete(&detail);
 }

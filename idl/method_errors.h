@@ -148,7 +148,8 @@
     OF_HOLDER(X) OF_TAKING(X) OF_CURRENCIES(X) \
     X(CAPACITY_FULL, FINAL, "64 reservations are open, or too much is reserved", "")
 #define ERRORS_POST_RESERVATION(X) \
-    OF_HOLDER(X) OF_RESERVATION(X) OF_MAIL(X) \
+    OF_HOLDER(X) OF_RESERVATION(X) \
+    X(CAPACITY_FULL, FINAL, "the recipient's mailbox is full", "`about.came_back`: reserve again; else make room and raise `attempt`") \
     X(INSUFFICIENT_FUNDS, FINAL, "more than is reserved", "") \
     X(OPERATION_ABORTED, FINAL, "with `to_player_id`: sealed on its way; the reservation is closed, and what was posted is back in the balance", "reserve again")
 #define ERRORS_VOID_RESERVATION(X) OF_HOLDER(X) OF_RESERVATION(X)

@@ -7,6 +7,7 @@
 #include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
+#include "idl/error_tell.h"
 #include "node/core/channel/channel_out.h"
 #include "node/core/goods/goods.h"
 #include "node/core/goods/mailbox.h"
@@ -14,6 +15,7 @@
 #include "runtime/base/check.h"
 #include "runtime/cluster/placement.h"
 
+#define ACTION(name)   HOLDFAST__V1__ACTION__ACTION_##name
 #define DECISION(name) HOLDFAST__INTERNAL__V1__CHANNEL_DECISION__CHANNEL_DECISION_##name
 
 typedef Holdfast__Internal__V1__DeliverRequest deliver_request;
@@ -344,9 +346,8 @@ static void the_watermark_never_passes_an_open_record(void **state)
     assert_int_equal(mail_count(p), 3);
 }
 
-static void what_is_rejected_is_refunded(void **state)
+static void fill_mailbox_of_bob(struct pair *p)
 {
-    struct pair *p = *state;
     Holdfast__Internal__V1__DeliverToPlayerRequest mail =
         HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
 
@@ -357,6 +358,13 @@ static void what_is_rejected_is_refunded(void **state)
         mail.op_id = fixture_op_id(&p->second);
         assert_non_null(fixture_mutate(&p->second, METHOD_DELIVER_TO_PLAYER, &mail.base));
     }
+}
+
+static void what_is_rejected_is_refunded(void **state)
+{
+    struct pair *p = *state;
+
+    fill_mailbox_of_bob(p);
     pay(p, 30, "claim:a");
     deliver_response *response = deliver(p, batch(p));
     assert_int_equal(response->results[0]->decision, DECISION(REJECTED));
@@ -544,16 +552,23 @@ static void reserve(struct pair *p, int64_t gold, const char *op_id)
     assert_non_null(fixture_mutate(&p->first, METHOD_RESERVE_CURRENCIES, &request.base));
 }
 
-static void post(struct pair *p, const char *reserve_op_id, const char *op_id)
+static void *post_attempt(struct pair *p, const char *reserve_op_id, const char *op_id,
+                          uint32_t attempt)
 {
     Holdfast__V1__PostReservationRequest request = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
 
     request.player_id = p->ann;
     request.to_player_id = p->bob;
     request.op_id = text_lend(op_id);
+    request.attempt = attempt;
     request.authority = fixture_authority(&p->first, "unheld");
     request.reserve_op_id = text_lend(reserve_op_id);
-    assert_null(fixture_mutate(&p->first, METHOD_POST_RESERVATION, &request.base));
+    return fixture_mutate(&p->first, METHOD_POST_RESERVATION, &request.base);
+}
+
+static void post(struct pair *p, const char *reserve_op_id, const char *op_id)
+{
+    assert_null(post_attempt(p, reserve_op_id, op_id, 0));
     assert_int_equal(p->first.outcome.kind, OUTCOME_PENDING);
 }
 
@@ -586,6 +601,70 @@ static void a_post_that_is_cancelled_gives_back_to_the_balance(void **state)
     assert_int_equal(gold_of_ann(p), 100);
     assert_int_equal(fixture_pass(&p->first, 20000), 0);
     assert_int_equal(gold_of_ann(p), 100);
+}
+
+/* What the client of ann's last call is told. */
+static void check_told(struct pair *p, int code, int action)
+{
+    struct arena arena = { 0 };
+
+    assert_non_null(p->first.error);
+    Holdfast__V1__ErrorDetail told = error_tell(p->first.error, &arena);
+    assert_int_equal(told.code, code);
+    assert_int_equal(told.outcome, HOLDFAST__V1__OUTCOME__OUTCOME_REFUSED);
+    assert_int_equal(told.action, action);
+    arena_deinit(&arena);
+}
+
+static void a_post_that_came_back_is_never_told_as_done(void **state)
+{
+    struct pair *p = *state;
+
+    fill_mailbox_of_bob(p);
+    reserve(p, 60, "claim:bid");
+    post(p, "claim:bid", "claim:sold");
+    assert_null(post_attempt(p, "claim:bid", "claim:again", 0));
+    check_told(p, ERROR(RESERVATION_CLOSED), ACTION(RAISE_ATTEMPT)); /* It is not decided yet. */
+    assert_true(p->first.error->on_its_way);
+    settle(p, deliver(p, batch(p)));
+    assert_int_equal(gold_of_ann(p), 100);
+    fixture_restart(&p->first);
+    assert_null(post_attempt(p, "claim:bid", "claim:sold", 0));
+    check_told(p, ERROR(CAPACITY_FULL), ACTION(REREAD));
+    assert_non_null(strstr(p->first.error->message, "reserve again"));
+    assert_null(post_attempt(p, "claim:bid", "claim:sold", 1));
+    check_told(p, ERROR(RESERVATION_CLOSED), ACTION(REREAD));
+    assert_string_equal(p->first.error->value, "3");
+    assert_non_null(strstr(p->first.error->message, "in the balance again"));
+    assert_null(post_attempt(p, "claim:bid", "claim:again", 1));
+    check_told(p, ERROR(RESERVATION_CLOSED), ACTION(REREAD));
+    assert_int_equal(gold_of_ann(p), 100);
+}
+
+static void a_post_that_arrived_is_told_as_done(void **state)
+{
+    struct pair *p = *state;
+
+    reserve(p, 60, "claim:bid");
+    post(p, "claim:bid", "claim:sold");
+    settle(p, deliver(p, batch(p)));
+    assert_null(post_attempt(p, "claim:bid", "claim:again", 0));
+    check_told(p, ERROR(RESERVATION_CLOSED), ACTION(NEVER));
+    assert_false(p->first.error->came_back || p->first.error->on_its_way);
+}
+
+/* The id of the post stands for a later operation, and its ledger entry still tells. */
+static void a_post_that_was_sealed_came_back_too(void **state)
+{
+    struct pair *p = *state;
+
+    reserve(p, 60, "claim:bid");
+    post(p, "claim:bid", "key:sold");
+    seal(p, "key:sold");
+    settle(p, deliver(p, batch(p)));
+    assert_int_equal(gold_of_ann(p), 100);
+    assert_null(post_attempt(p, "claim:bid", "claim:again", 0));
+    check_told(p, ERROR(RESERVATION_CLOSED), ACTION(REREAD));
 }
 
 static void a_record_that_cannot_be_read_stays_and_holds_nothing_up(void **state)
@@ -629,6 +708,9 @@ int main(void)
         PAIR_TEST(expired_mail_goes_back_across_shards),
         PAIR_TEST(refunds_fit_because_too_much_is_never_on_its_way),
         PAIR_TEST(a_post_to_another_shard_is_decided_there),
+        PAIR_TEST(a_post_that_came_back_is_never_told_as_done),
+        PAIR_TEST(a_post_that_arrived_is_told_as_done),
+        PAIR_TEST(a_post_that_was_sealed_came_back_too),
         PAIR_TEST(a_post_that_is_cancelled_gives_back_to_the_balance),
         PAIR_TEST(a_record_that_cannot_be_read_stays_and_holds_nothing_up),
     };

@@ -151,7 +151,7 @@ err entry_read(struct apply_context *context, uint64_t seq, Holdfast__V1__Ledger
     return e == ERR_CORRUPT ? apply_damaged(context, entity, LEDGER_DAMAGE) : e;
 }
 
-static err undone_read(struct apply_context *context, uint64_t seq, uint64_t *ret_undone_by)
+err entry_undone_read(struct apply_context *context, uint64_t seq, uint64_t *ret_undone_by)
 {
     struct row_key key;
     struct slice row;
@@ -180,7 +180,7 @@ err entry_target_read(struct apply_context *context, const struct entry_target *
     if (e != ERR_OK)
         return e;
     e = entry_read(context, seq, &entry);
-    err undone = undone_read(context, seq, ret_undone_by);
+    err undone = entry_undone_read(context, seq, ret_undone_by);
     if (e == ERR_NEED || undone == ERR_NEED)
         return ERR_NEED;
     if (e != ERR_OK || undone != ERR_OK)

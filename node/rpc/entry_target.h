@@ -35,6 +35,9 @@ NODISCARD err entry_target_read(struct apply_context *context, const struct entr
  */
 NODISCARD err entry_read(struct apply_context *context, uint64_t seq,
                          Holdfast__V1__LedgerEntry **ret_entry);
+/* By which entry that one was undone, closed or refunded; 0: by none. Errors as above. */
+NODISCARD err entry_undone_read(struct apply_context *context, uint64_t seq,
+                                uint64_t *ret_undone_by);
 /* The newest entry of context->player undoes or closes that one. */
 void entry_target_mark(struct apply_context *context, uint64_t seq);
 

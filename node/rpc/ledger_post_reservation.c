@@ -14,6 +14,9 @@
 
 #define KIND(name) HOLDFAST__V1__LEDGER_KIND__LEDGER_KIND_##name
 
+/* From here on the system may post, as it may void: the player gave up what is set aside. */
+#define SYSTEM_POST_APPLY_VERSION 10u
+
 typedef Holdfast__V1__PostReservationRequest post_request;
 typedef Holdfast__V1__PostReservationResponse post_response;
 
@@ -151,7 +154,8 @@ static err ledger_post_handle(struct apply_context *context, const ProtobufCMess
 
 const struct handler ledger_post_reservation_handler = {
     .method = METHOD_POST_RESERVATION,
-    .admits = ADMITS_SESSION | ADMITS_UNHELD,
+    .admits = ADMITS_SESSION | ADMITS_SYSTEM | ADMITS_UNHELD,
+    .system_since = SYSTEM_POST_APPLY_VERSION,
     .check = ledger_post_reservation_check,
     .footprint = ledger_post_footprint,
     .handle = ledger_post_handle,

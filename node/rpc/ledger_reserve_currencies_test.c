@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "holdfast/internal/v1/mailbox.pb-c.h"
 #include "holdfast/v1/mailbox.pb-c.h"
 #include "runtime/base/check.h"
 
@@ -43,6 +44,20 @@ static Holdfast__V1__ReserveCurrenciesResponse *reserve(struct fixture *f, int64
     request.expires_in_ms = 5000;
     request.reason = (char *)"auction";
     return fixture_mutate(f, METHOD_RESERVE_CURRENCIES, &request.base);
+}
+
+static Holdfast__V1__PostReservationResponse *post_attempt(struct fixture *f, const char *authority,
+                                                           uint32_t attempt)
+{
+    Holdfast__V1__PostReservationRequest request = HOLDFAST__V1__POST_RESERVATION_REQUEST__INIT;
+
+    request.player_id = (char *)"ann";
+    request.op_id = (char *)"claim:sold";
+    request.attempt = attempt;
+    request.authority = fixture_authority(f, authority);
+    request.reserve_op_id = (char *)"claim:bid";
+    request.to_player_id = (char *)"bob";
+    return fixture_mutate(f, METHOD_POST_RESERVATION, &request.base);
 }
 
 /* `gold` 0: all of it. */
@@ -179,6 +194,74 @@ static void a_post_may_go_to_another_players_mailbox(void **state)
     assert_int_equal(mail->total, 1);
     assert_int_equal(mail->mails[0]->currencies[0]->amount, 60);
     fixture_audit(f, "ann", "gold", &sums);
+}
+
+/* The player gave it up before; the session that holds the player meanwhile has no say in it. */
+static void the_system_posts_while_a_server_holds_the_player(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_sums sums;
+
+    assert_non_null(reserve(f, 70, "claim:bid"));
+    assert_non_null(fixture_start(f, "ann", SERVER_A, HOLDFAST__V1__START_MODE__START_MODE_FAIL,
+                                  fixture_op_id(f)));
+    check_refused(f, post_attempt(f, "unheld", 0), ERROR(SESSION_LOCKED), "");
+    assert_non_null(post_attempt(f, "system:match", 1));
+    check_gold(f, 30, 0);
+    assert_string_equal(newest(f)->authority, "system:match");
+    fixture_audit(f, "ann", "gold", &sums);
+}
+
+static void in_a_shard_of_before_the_system_posts_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_non_null(reserve(f, 70, "claim:bid"));
+    ((struct meta *)(uintptr_t)applier_meta(f->applier))->apply_version = 9;
+    check_refused(f, post_attempt(f, "system:match", 0), ERROR(PERMISSION_DENIED), "authority");
+    check_gold(f, 30, 70);
+}
+
+static const char *fill_mailbox_of_bob(struct fixture *f)
+{
+    Holdfast__Internal__V1__DeliverToPlayerRequest mail =
+        HOLDFAST__INTERNAL__V1__DELIVER_TO_PLAYER_REQUEST__INIT;
+    Holdfast__V1__ListMailRequest list = HOLDFAST__V1__LIST_MAIL_REQUEST__INIT;
+
+    mail.player_id = (char *)"bob";
+    mail.authority = fixture_authority(f, "system:mail");
+    mail.text = (char *)"hi";
+    for (uint32_t i = 0; i < 300; i++) {
+        mail.op_id = fixture_op_id(f);
+        assert_non_null(fixture_mutate(f, METHOD_DELIVER_TO_PLAYER, &mail.base));
+    }
+    list.player_id = (char *)"bob";
+    Holdfast__V1__ListMailResponse *told = fixture_read(f, METHOD_LIST_MAIL, &list.base);
+    return told->mails[0]->mail_id;
+}
+
+/* Nothing was posted, so nothing came back; another shard's mailbox: channel_test.c. */
+static void a_post_to_a_full_mailbox_leaves_the_reservation_open(void **state)
+{
+    struct fixture *f = *state;
+    Holdfast__V1__ClaimMailRequest claim = HOLDFAST__V1__CLAIM_MAIL_REQUEST__INIT;
+    char *mail_id = text_lend(fill_mailbox_of_bob(f));
+
+    assert_non_null(reserve(f, 70, "claim:bid"));
+    check_refused(f, post_attempt(f, "unheld", 0), ERROR(CAPACITY_FULL), "to_player_id");
+    assert_false(f->error->came_back);
+    check_gold(f, 30, 70);
+    claim.player_id = (char *)"bob";
+    claim.op_id = fixture_op_id(f);
+    claim.authority = fixture_authority(f, "unheld");
+    claim.mail_ids = &mail_id;
+    claim.n_mail_ids = 1;
+    assert_non_null(fixture_mutate(f, METHOD_CLAIM_MAIL, &claim.base));
+    assert_non_null(post_attempt(f, "unheld", 1));
+    check_gold(f, 30, 0);
+    check_refused(f, post(f, "claim:bid", 0, "bob", "claim:again"), ERROR(RESERVATION_CLOSED),
+                  "reserve_op_id");
+    assert_false(f->error->came_back || f->error->on_its_way);
 }
 
 static void a_void_gives_back_and_the_system_may(void **state)
@@ -417,6 +500,9 @@ int main(void)
         TEST(what_is_reserved_cannot_be_spent_and_is_posted_once),
         TEST(what_is_not_posted_of_it_is_back),
         TEST(a_post_may_go_to_another_players_mailbox),
+        TEST(the_system_posts_while_a_server_holds_the_player),
+        TEST(in_a_shard_of_before_the_system_posts_nothing),
+        TEST(a_post_to_a_full_mailbox_leaves_the_reservation_open),
         TEST(a_void_gives_back_and_the_system_may),
         TEST(a_reservation_comes_back_once_when_its_time_is_over),
         TEST(a_post_after_the_end_is_refused_even_before_it_is_logged),

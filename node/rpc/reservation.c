@@ -2,6 +2,9 @@
 
 #include <inttypes.h>
 
+#include "node/core/codec/text_rule.h"
+#include "node/core/delivery/channel_settle.h"
+#include "node/core/handler/outcome_row.h"
 #include "node/core/handler/refusal.h"
 #include "node/core/rows/rows.h"
 #include "runtime/base/check.h"
@@ -62,22 +65,62 @@ static err refuse_expired(struct apply_context *context, const struct entry_targ
     return e;
 }
 
+/* What became of what entry `by` posted to another player. The entry that gave it back stands
+ * beside `by` (channel_settle.c); where that is missing, the operation's outcome says. An id `key:`
+ * may stand for a later operation by now, so its refusal says nothing. ERR_NEED; ERR_CONFLICT. */
+static err posted_fate(struct apply_context *context, const Holdfast__V1__LedgerEntry *by,
+                       bool *ret_came_back, bool *ret_on_its_way)
+{
+    struct outcome_row row;
+    uint64_t back_by = 0;
+    struct op_id id;
+    const char *why;
+
+    *ret_came_back = *ret_on_its_way = false;
+    if (op_id_parse(slice_from_text(by->op_id), &id, &why) != ERR_OK)
+        return apply_damaged(context, context->player->entity, LEDGER_DAMAGE);
+    enum state_found found =
+        outcome_row_find(context->state, context->player->entity, &id, context->need, &row);
+    err e = entry_undone_read(context, by->seq, &back_by);
+    if (found == STATE_MISSING)
+        return ERR_NEED;
+    if (e != ERR_OK)
+        return e;
+    if (found == STATE_PRESENT && row.state == OUTCOME_ROW_UNREADABLE)
+        return apply_damaged(context, context->player->entity, OUTCOME_DAMAGE);
+    bool refused = found == STATE_PRESENT &&
+                   (row.state == OUTCOME_ROW_REFUSED || row.state == OUTCOME_ROW_ABORTED);
+    *ret_came_back = back_by > 0 || (refused && !id.is_key);
+    *ret_on_its_way = !*ret_came_back && found == STATE_PRESENT && row.state == OUTCOME_ROW_PENDING;
+    return ERR_OK;
+}
+
 /* Which entry closed it, and how. ERR_NEED. */
 static err refuse_closed(struct apply_context *context, const struct entry_target *target,
                          uint64_t closed_by)
 {
     Holdfast__V1__LedgerEntry *by = NULL;
-    const char *how = "posted";
+    const char *how = "posted", *fate = "";
+    bool came_back = false, on_its_way = false;
 
     err e = entry_read(context, closed_by, &by);
+    if (e == ERR_OK && (int)by->kind == KIND(TRANSFER) &&
+        context->version >= CAME_BACK_APPLY_VERSION)
+        e = posted_fate(context, by, &came_back, &on_its_way);
     if (e != ERR_OK)
         return e;
     if ((int)by->kind == KIND(EXPIRY))
         return refuse_expired(context, target);
     if ((int)by->kind == KIND(VOID))
         how = "voided";
+    if (came_back)
+        fate = ", and what it posted is in the balance again: reserve again";
+    else if (on_its_way)
+        fate = ", and what it posted is on its way to the other player, and may come back";
     e = refuse(context->arena, context->refusal, CODE(RESERVATION_CLOSED), target->op_id_field,
-               "the reservation was %s by entry %" PRIu64, how, closed_by);
+               "the reservation was %s by entry %" PRIu64 "%s", how, closed_by, fate);
+    context->refusal->came_back = came_back;
+    context->refusal->on_its_way = on_its_way;
     context->refusal->value = arena_printf(context->arena, "%" PRIu64, closed_by);
     return e;
 }

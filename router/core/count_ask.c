@@ -61,7 +61,7 @@ err count_ask_check(const struct count_ask *ask, struct arena *arena,
         const char *given = arena_printf(arena, "%zu", ask->count);
         return refuse(arena, ret_detail,
                       &(struct refusal_field){ "target_ids", "1 to 200", slice_from_text(given) },
-                      "another number of targets");
+                      "no call names so many targets");
     }
     for (size_t i = 0; i < ask->count && e == ERR_OK; i++)
         e = check_target(ask, &seen, i, arena, ret_detail);

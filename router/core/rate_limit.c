@@ -66,6 +66,25 @@ void rate_charge(struct rate_bucket *bucket, uint32_t rate_per_s, uint32_t count
                                        : SECOND_US + DEBT_US_MAX - cost_us(rate_per_s));
 }
 
+uint32_t rate_turn_ms(struct rate_bucket *bucket, uint32_t rate_per_s, uint64_t now_ms)
+{
+    uint64_t now_us = now_ms * 1000;
+    uint64_t last_us = now_us + (uint64_t)RATE_TURN_MS_MAX * 1000;
+    uint32_t wait_ms = 0;
+
+    if (rate_has(bucket, rate_per_s, now_ms, &wait_ms))
+        return 0;
+    uint64_t turn_us = now_us + (uint64_t)wait_ms * 1000;
+    uint64_t behind_us = bucket->promised_us + cost_us(rate_per_s);
+    if (turn_us < behind_us)
+        turn_us = behind_us;
+    if (turn_us > last_us)
+        turn_us = last_us;
+    bucket->promised_us = turn_us;
+    uint32_t turn_ms = (uint32_t)((turn_us - now_us + 999) / 1000);
+    return turn_ms > wait_ms ? turn_ms : wait_ms;
+}
+
 struct rate_table *rate_table_new(void)
 {
     return mem_zalloc(sizeof(struct rate_table));

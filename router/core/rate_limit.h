@@ -13,7 +13,8 @@
 
 /* A zeroed bucket is full. */
 struct rate_bucket {
-    uint64_t full_at_us; /* When it is full again; the farther off, the emptier. */
+    uint64_t full_at_us;  /* When it is full again; the farther off, the emptier. */
+    uint64_t promised_us; /* When the token comes that the newest refused caller was told of. */
 };
 
 /*
@@ -29,6 +30,12 @@ void rate_charge(struct rate_bucket *bucket, uint32_t rate_per_s, uint32_t count
 /* Whether there is a token, without taking it. */
 bool rate_has(const struct rate_bucket *bucket, uint32_t rate_per_s, uint64_t now_ms,
               uint32_t *ret_retry_after_ms);
+
+/* Of callers that were refused and wait for one bucket: each is told of a later token than those
+ * before it, so that they come back one by one and not together. At most RATE_TURN_MS_MAX, which
+ * callers share who find a longer queue, unless the bucket itself has no token before. */
+#define RATE_TURN_MS_MAX 2000u
+uint32_t rate_turn_ms(struct rate_bucket *bucket, uint32_t rate_per_s, uint64_t now_ms);
 
 /* Buckets by a 64-bit name, such as the hash of an address. Where more names come than there is
  * room, the fullest of a few buckets is given up: a held back name stays held back. */

@@ -44,6 +44,29 @@ static void over_ten_seconds_the_rate_is_kept_to_one(void **state)
     }
 }
 
+/* 300 callers meet a bucket of 200 a second that is empty. */
+static void who_waits_for_a_bucket_is_told_its_own_turn(void **state)
+{
+    enum { CALLERS = 300, RATE = 200 };
+    struct rate_bucket bucket = { 0 };
+    uint64_t turns[CALLERS];
+    uint32_t wait_ms = 0, refused = 0;
+    (void)state;
+
+    while (rate_take(&bucket, RATE, 5000, &wait_ms))
+        ;
+    for (uint32_t i = 0; i < CALLERS; i++) {
+        turns[i] = 5000 + rate_turn_ms(&bucket, RATE, 5000);
+        assert_true(turns[i] > 5000 && (i == 0 || turns[i] >= turns[i - 1] + 5));
+    }
+    for (uint32_t i = 0; i < CALLERS; i++)
+        refused += !rate_take(&bucket, RATE, turns[i], &wait_ms);
+    assert_int_equal(refused, 0);
+    assert_int_equal(turns[CALLERS - 1], 5000 + CALLERS * 1000 / RATE);
+    for (uint32_t i = 0; i < 100 * CALLERS; i++) /* However many ask, and do not wait. */
+        assert_in_range(rate_turn_ms(&bucket, RATE, 6500), 0, RATE_TURN_MS_MAX);
+}
+
 static void no_limit_is_no_limit(void **state)
 {
     struct rate_bucket bucket = { 0 };
@@ -103,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bucket_holds_a_second_and_fills_at_its_rate),
         cmocka_unit_test(over_ten_seconds_the_rate_is_kept_to_one),
+        cmocka_unit_test(who_waits_for_a_bucket_is_told_its_own_turn),
         cmocka_unit_test(no_limit_is_no_limit),
         cmocka_unit_test(a_heavy_call_is_paid_for_by_the_next),
         cmocka_unit_test(names_have_buckets_of_their_own),

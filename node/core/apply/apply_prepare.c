@@ -118,7 +118,8 @@ static err prepare_authority(struct preparation *p)
     if (authority_parse(p->arena, text, authority, &fault) != ERR_OK)
         return refuse_invalid(p->arena, p->refusal, "authority", fault.limit, fault.value);
     *p->envelope.authority = none;
-    err e = authority_check_kind(p->arena, p->refusal, p->handler, authority->kind);
+    err e = authority_check_kind(p->arena, p->refusal, p->handler, authority->kind,
+                                 p->applier->meta.apply_version);
     return e == ERR_OK ? receipt_check(p->arena, p->refusal, p->handler, &p->op) : e;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "holdfast/v1/ledger.pb-c.h"
 #include "idl/method.h"
 #include "node/core/channel/channel_out.h"
 #include "node/core/codec/arena_proto.h"
@@ -73,8 +74,25 @@ struct settlement {
     const Holdfast__Internal__V1__ChannelResult *result;
     uint32_t place; /* In the entry. */
     struct settled *settled;
+    /* What a refused Post of a reservation was to answer; NULL: it is something else. */
+    const Holdfast__V1__PostReservationResponse *posted;
     bool told; /* `settled` is for the waiting caller. */
 };
+
+/* A Post of a reservation closed it for good, unlike what others took: beside its ledger entry
+ * stands which entry gave it back, or the entry itself if mail did. */
+static void post_note_back(struct settlement *s, uint64_t back_by)
+{
+    const Holdfast__V1__PostReservationResponse *response = s->posted;
+    struct row_key key;
+
+    if (response == NULL)
+        return;
+    row_key_reversal(&key, s->op.entity, response->ledger_seq);
+    buf_clear(s->context.scratch);
+    reversal_row_encode(back_by > 0 ? back_by : response->ledger_seq, s->context.scratch);
+    state_put(s->context.state, row_key_slice(&key), buf_slice(s->context.scratch));
+}
 
 /* A player whose row cannot be read gets its goods back as mail, which it claims once the row is
  * repaired. */
@@ -84,6 +102,7 @@ static err refund_as_mail(struct settlement *s)
 
     mail->returned = true;
     mail->expires_at_ms = 0;
+    post_note_back(s, 0);
     return mailbox_put(&s->context, s->op.entity, mail, s->place, UINT32_MAX);
 }
 
@@ -106,6 +125,7 @@ static err player_follow(struct settlement *s, bool applied)
     if (!applied) {
         player.version++;
         goods_refund(&s->context, mail, 1, (const char *const *)&s->row->credit->to_player_id);
+        post_note_back(s, player.ledger_seq);
     }
     buf_clear(s->context.scratch);
     player_encode(&player, s->context.scratch);
@@ -126,18 +146,41 @@ static err refund_to_mailbox(struct settlement *s)
     return mailbox_put(&s->context, s->op.entity, mail, s->place, UINT32_MAX);
 }
 
+/* Its caller learns that no further attempt can post what came back. */
+static void tell_came_back(struct settlement *s, Holdfast__Internal__V1__Refusal *refusal)
+{
+    if (s->posted == NULL)
+        return;
+    refusal->came_back = true;
+    refusal->message =
+        arena_printf(s->context.arena, "%s; what was posted is in the balance again: reserve again",
+                     refusal->message);
+}
+
 static struct slice refused_body(struct settlement *s)
 {
     struct refusal refusal = { 0 };
 
     if (s->result->refusal != NULL) {
         s->result->refusal->final = true;
+        tell_came_back(s, s->result->refusal);
         return arena_pack(s->context.arena, &s->result->refusal->base);
     }
     (void)refuse(s->context.arena, &refusal, CODE(OPERATION_ABORTED), "op_id",
                  "the operation was sealed before it was carried out; it never will be");
     refusal.final = true;
     return refusal_pack(&refusal, s->context.arena);
+}
+
+/* NULL: it cannot be read, and then no entry is told by it. */
+static const Holdfast__V1__PostReservationResponse *posted_of(struct settlement *s)
+{
+    struct slice bytes = { s->row->response.data, s->row->response.len };
+    const Holdfast__V1__PostReservationResponse *response =
+        (const Holdfast__V1__PostReservationResponse *)arena_unpack(
+            s->context.arena, &holdfast__v1__post_reservation_response__descriptor, bytes);
+
+    return response != NULL && response->ledger_seq > 0 ? response : NULL;
 }
 
 /* The operation's one outcome, and for the caller that waits for it. */
@@ -157,6 +200,9 @@ static err outcome_settle(struct settlement *s, bool applied)
         damage_note(s->context.damage, s->op.entity, OUTCOME_DAMAGE);
         return ERR_OK;
     }
+    if (!applied && row.method == METHOD_POST_RESERVATION &&
+        s->context.version >= CAME_BACK_APPLY_VERSION)
+        s->posted = posted_of(s);
     struct slice body = applied ? channel_answer_body(s->context.arena, s->row, s->result->mail_id)
                                 : refused_body(s);
     s->told = true;

@@ -8,6 +8,9 @@
 #include "holdfast/internal/v1/channel.pb-c.h"
 #include "node/core/handler/handler.h"
 
+/* From here on a reservation's post that came back is told as such. */
+#define CAME_BACK_APPLY_VERSION 10u
+
 /* Applies decisions, then moves the watermark over all that are settled. ERR_NEED. */
 NODISCARD err channel_settle(struct apply_context *context,
                              const Holdfast__Internal__V1__SettleRequest *request);

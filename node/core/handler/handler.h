@@ -39,6 +39,7 @@ struct refusal {
     const char *player_id;                   /* Of a transaction: whose part it is; else NULL. */
     Holdfast__V1__ErrorDetail__Funds *funds; /* NULL: none. */
     Holdfast__V1__ErrorDetail__Capacity *capacity;
+    bool came_back, on_its_way; /* What a reservation had posted (error.proto). */
     bool final;     /* Stored under (op_id, attempt); set by the core, not by handlers. */
     bool transient; /* Not stored: the same attempt may be carried out later (WAIT). */
     bool by_rate;   /* A rate rule is passed. */
@@ -201,7 +202,9 @@ enum admits {
 
 struct handler {
     uint32_t method;
-    uint32_t admits;   /* enum admits */
+    uint32_t admits; /* enum admits */
+    /* ... and from which apply version on the system, where it was not always. */
+    uint32_t system_since;
     uint32_t receipts; /* ... and under which of them its op_id may be a receipt (receipt.h). */
     /* ERR_INVALID: refused before the log; `refusal` says why. May be NULL. */
     err (*check)(struct check_context *context, ProtobufCMessage *request);

@@ -177,6 +177,8 @@ void refusal_encode(const struct refusal *refusal, struct buf *out)
     detail.final = refusal->final;
     detail.funds = refusal->funds;
     detail.capacity = refusal->capacity;
+    detail.came_back = refusal->came_back;
+    detail.on_its_way = refusal->on_its_way;
     size_t size = protobuf_c_message_get_packed_size(&detail.base);
     protobuf_c_message_pack(&detail.base, buf_reserve(out, size));
     out->size += size;

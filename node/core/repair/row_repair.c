@@ -292,13 +292,33 @@ static err need_entries(struct step *step, uint64_t seq, uint64_t last)
     return ERR_NEED;
 }
 
-/* Which entry undid or closed another says so itself. */
+/* The op_id of a reservation's post to another player; NULL: the entry is none, or cannot be read.
+ * ERR_NEED. */
+static err post_find(struct step *step, uint64_t seq, const char **ret_op_id)
+{
+    struct apply_context *context = step->context;
+    Holdfast__V1__LedgerEntry *entry = NULL;
+    struct slice row;
+
+    *ret_op_id = NULL;
+    err e = ledger_row_find(context->state, step->entity, seq, context->need, &row);
+    if (e == ERR_OK && ledger_row_decode(row, context->arena, &entry) == ERR_OK &&
+        (int)entry->kind == KIND(TRANSFER) && entry->refers_to > 0)
+        *ret_op_id = entry->op_id;
+    return e == ERR_NEED ? ERR_NEED : ERR_OK;
+}
+
+/* Which entry undid or closed another says so itself; what gave back a post has its op_id. */
 static err make_reversal(struct step *step)
 {
     struct apply_context *context = step->context;
     uint64_t undone = seq_of(step->key), head;
+    const char *post_op_id = NULL;
 
     err e = ledger_head_find(context->state, step->entity, context->need, &head);
+    err post = post_find(step, undone, &post_op_id);
+    if (post != ERR_OK)
+        return post;
     if (e != ERR_OK)
         return e;
     if (undone > head)
@@ -316,7 +336,9 @@ static err make_reversal(struct step *step)
             sure = false;
             continue;
         }
-        if (entry->refers_to != undone)
+        if (post_op_id == NULL
+                ? entry->refers_to != undone
+                : (int)entry->kind != KIND(REFUND) || strcmp(entry->op_id, post_op_id) != 0)
             continue;
         buf_clear(context->scratch);
         reversal_row_encode(seq, context->scratch);

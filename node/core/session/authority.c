@@ -170,9 +170,11 @@ static const char *kind_text(enum authority_kind kind)
 }
 
 err authority_check_kind(struct arena *arena, struct refusal *refusal,
-                         const struct handler *handler, enum authority_kind kind)
+                         const struct handler *handler, enum authority_kind kind, uint32_t version)
 {
-    if ((handler->admits & 1u << kind) != 0)
+    bool early = kind == AUTHORITY_SYSTEM && version < handler->system_since;
+
+    if ((handler->admits & 1u << kind) != 0 && !early)
         return ERR_OK;
     err e = refuse(arena, refusal, CODE(PERMISSION_DENIED), "authority",
                    "%s does not admit the authority \"%s\"",
@@ -225,7 +227,8 @@ err authority_apply(struct apply_context *context, const struct handler *handler
 
     if (handler->admits == 0)
         return ERR_OK;
-    err e = authority_check_kind(context->arena, context->refusal, handler, authority->kind);
+    err e = authority_check_kind(context->arena, context->refusal, handler, authority->kind,
+                                 context->version);
     if (e != ERR_OK)
         return e;
     context->authority_text = told_authority(context);

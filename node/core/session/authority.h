@@ -31,8 +31,9 @@ struct slice authority_text(struct arena *arena, const struct authority *authori
 bool authority_scope_is_known(struct slice scope);
 /* At apply. A GRANTED session becomes HELD. ERR_CONFLICT: `refusal` says why. */
 NODISCARD err authority_apply(struct apply_context *context, const struct handler *handler);
-/* PERMISSION_DENIED when the method does not admit the kind. */
+/* PERMISSION_DENIED when the method does not admit the kind, in a shard of this apply version. */
 NODISCARD err authority_check_kind(struct arena *arena, struct refusal *refusal,
-                                   const struct handler *handler, enum authority_kind kind);
+                                   const struct handler *handler, enum authority_kind kind,
+                                   uint32_t version);
 
 #endif

@@ -86,7 +86,7 @@ struct top_ask *top_request_ask(struct request *request, const struct top_fields
         refusal_make_field(
             request->arena, &detail,
             &(struct refusal_field){ "limit", "1 to 1000, or absent", slice_from_text(given) },
-            "another number of targets");
+            "no call tells so many targets");
         request_fail(request, &detail);
         return NULL;
     }

@@ -49,7 +49,8 @@ static err take_turn(struct request *request, const struct route_entity *entity,
                  rate);
     ret_detail->field = arena_printf(request->arena, "player_id");
     ret_detail->limit = arena_printf(request->arena, "%u a second", rate);
-    ret_detail->retry_after_ms = retry_after_ms;
+    /* Each of those who wait is told its own turn, or all would come back at once. */
+    ret_detail->retry_after_ms = rate_turn_ms(bucket, rate, loop_now_ms(router->options.loop));
     return ERR_FULL;
 }
 

@@ -190,7 +190,8 @@ struct op_model *model_target(const struct change *c, const char *op_id);
 void model_close_reservation(const struct change *c, const struct op_model *op,
                              struct op_model *target, const struct goods *posted);
 void model_reservation_refused(const struct change *c, const struct op_model *op,
-                               const struct op_model *target, int code);
+                               const struct op_model *target,
+                               const Holdfast__Internal__V1__Refusal *detail);
 /* A request that says `reserve_seq` names another entry than the reservation's. */
 bool model_names_another(const struct change *c, const struct op_model *target);
 

@@ -3,6 +3,7 @@
 
 #include "idl/error_code.h"
 #include "idl/method.h"
+#include "node/core/delivery/channel_settle.h"
 #include "runtime/base/check.h"
 #include "tests/sim/model/model.h"
 
@@ -85,6 +86,7 @@ void model_close_reservation(const struct change *c, const struct op_model *op,
     target->open = false;
     c->player->now.reservations--;
     target->closed_index = c->entry->index;
+    target->closed_by = (uint32_t)(op - c->sim->oracle->ops) + 1;
     for (uint32_t i = 0; i < SIM_CURRENCIES; i++) {
         if (posted->amounts[i] > goods->amounts[i])
             model_fail_op(c, op, "posts more than was reserved");
@@ -93,13 +95,34 @@ void model_close_reservation(const struct change *c, const struct op_model *op,
     }
 }
 
-void model_reservation_refused(const struct change *c, const struct op_model *op,
-                               const struct op_model *target, int code)
+/* Goods that came back are never told as posted, nor what is on its way as decided. */
+static void closed_is_told(const struct change *c, const struct op_model *op,
+                           const struct op_model *target,
+                           const Holdfast__Internal__V1__Refusal *detail)
 {
+    const struct op_model *by =
+        target->closed_by > 0 ? &c->sim->oracle->ops[target->closed_by - 1] : NULL;
+
+    if (by == NULL || by->is_key || target->is_key || model_names_another(c, target) ||
+        applier_meta(c->shard->applier)->apply_version < CAME_BACK_APPLY_VERSION)
+        return;
+    bool came_back = by->sent && (by == op || by->state == OP_REFUSED || by->state == OP_ABORTED);
+    bool on_its_way = by->sent && by != op && by->state == OP_PENDING;
+    if (came_back != detail->came_back || on_its_way != detail->on_its_way)
+        model_fail_op(c, op, "is told that what a reservation posted arrived, or came back");
+}
+
+void model_reservation_refused(const struct change *c, const struct op_model *op,
+                               const struct op_model *target,
+                               const Holdfast__Internal__V1__Refusal *detail)
+{
+    int code = (int)detail->code;
+
     if (code == (int)CODE(RESERVATION_CLOSED)) {
         c->sim->counts.refused_closed++;
         if (target->open || target->expired)
             model_fail_op(c, op, "is refused as posted or voided before, and was not");
+        closed_is_told(c, op, target, detail);
     }
     if (code == (int)CODE(RESERVATION_EXPIRED)) {
         c->sim->counts.refused_expired++;

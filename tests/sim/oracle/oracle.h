@@ -107,6 +107,7 @@ struct op_model {
     uint64_t expires_ms, ledger_seq;
     uint64_t entry_seq;    /* Of the entry in the ledger that it left last; 0: none. */
     uint64_t closed_index; /* Of the entry that closed it; 0: none. */
+    uint32_t closed_by;    /* Place of the operation that closed it, plus one; 0: its time did. */
     uint32_t player;
     bool open, expired;
     bool sent; /* Post: to another player. */

@@ -27,6 +27,7 @@
 struct ward_player {
     char id[8]; /* Sorted. */
     uint64_t version, entries;
+    uint32_t mails; /* None of them is claimed. */
     int64_t gold;
     int64_t surplus; /* Of gold, by damage: no entry tells of it. */
     char *last_op;
@@ -127,6 +128,7 @@ static void give(struct wards *w)
     player->entries += done;
     if (done) {
         item->player = to;
+        w->players[to].mails++;
         w->given = (uint32_t)(item - w->items);
     } else { /* It lies in the mailbox already. */
         PROMISE(w->sim, w->f.error->code == CODE(ITEM_NOT_HELD), "%s", w->f.error->message);
@@ -294,14 +296,15 @@ static void tell_players(struct wards *w)
                 "a page of %zu", told->n_players);
         for (size_t i = 0; i < told->n_players; i++, at++) {
             const Holdfast__V1__PlayerHead *head = told->players[i];
-            while (at < PLAYERS && w->players[at].version == 0)
+            while (at < PLAYERS && w->players[at].version == 0 && w->players[at].mails == 0)
                 at++;
             PROMISE(w->sim,
                     at < PLAYERS && strcmp(head->player_id, w->players[at].id) == 0 &&
                         head->version == w->players[at].version &&
-                        head->ledger_seq == w->players[at].entries,
-                    "%s is told with version %" PRIu64 " and entry %" PRIu64, head->player_id,
-                    head->version, head->ledger_seq);
+                        head->ledger_seq == w->players[at].entries &&
+                        head->mail_count == w->players[at].mails,
+                    "%s is told with version %" PRIu64 ", entry %" PRIu64 " and %" PRIu32 " mails",
+                    head->player_id, head->version, head->ledger_seq, head->mail_count);
         }
         PROMISE(w->sim, ++pages < PAGES_MAX, "a list never ends");
         if (told->next_cursor[0] == 0)
@@ -310,7 +313,8 @@ static void tell_players(struct wards *w)
         request.cursor = told->next_cursor;
     }
     for (; at < PLAYERS; at++)
-        PROMISE(w->sim, w->players[at].version == 0, "%s is not told", w->players[at].id);
+        PROMISE(w->sim, w->players[at].version == 0 && w->players[at].mails == 0, "%s is not told",
+                w->players[at].id);
     request.page_size = 1001;
     PROMISE(w->sim, fixture_read(&w->f, METHOD_LIST_PLAYERS, &request.base) == NULL,
             "a page of 1001");

@@ -86,7 +86,7 @@ static void refused(const struct change *c, const struct op_model *op,
     const struct op_model *target = target_of(c);
     bool more = false;
 
-    model_reservation_refused(c, op, target, (int)detail->code);
+    model_reservation_refused(c, op, target, detail);
     for (size_t i = 0; i < request->n_currencies; i++)
         more |= request->currencies[i]->amount >
                 target->set_aside.amounts[model_currency(request->currencies[i]->currency)];
@@ -101,7 +101,8 @@ const struct workload_row workload_post_reservation = {
     .choose = server_choose_reservation,
     .fill = server_fill_reservation,
     .encode = encode,
-    .rule = { .reversal = REVERSED_BY_GIVING, /* Unless it was sent. */
+    .rule = { .system_admitted = true,
+              .reversal = REVERSED_BY_GIVING, /* Unless it was sent. */
               .wants = WANTS_MAIL,
               .effect = effect,
               .sends = sends,

@@ -29,7 +29,7 @@ static void effect(struct change *c, struct op_model *op, const ProtobufCMessage
 static void refused(const struct change *c, const struct op_model *op,
                     const Holdfast__Internal__V1__Refusal *detail)
 {
-    model_reservation_refused(c, op, target_of(c), (int)detail->code);
+    model_reservation_refused(c, op, target_of(c), detail);
 }
 
 const struct workload_row workload_void_reservation = {
