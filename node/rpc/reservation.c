@@ -116,7 +116,7 @@ static err refuse_closed(struct apply_context *context, const struct entry_targe
     if (came_back)
         fate = ", and what it posted is in the balance again: reserve again";
     else if (on_its_way)
-        fate = ", and what it posted is on its way to the other player, and may come back";
+        fate = "; whether what it posted has arrived is not logged yet";
     e = refuse(context->arena, context->refusal, CODE(RESERVATION_CLOSED), target->op_id_field,
                "the reservation was %s by entry %" PRIu64 "%s", how, closed_by, fate);
     context->refusal->came_back = came_back;

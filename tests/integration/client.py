@@ -58,7 +58,10 @@ class RpcError(Exception):
         SEEN.add((method, self.code, self.final))
         assert (self.code, self.final) in PROMISED[method], f"not promised of {method}: {self}"
         rule = RULES[self.code]
-        assert (self.outcome, self.action) == rule.told(self.final), f"decision of {method}: {self}"
+        about, told = self.detail.get("about", {}), rule.told(self.final)
+        if about.get("cameBack") or about.get("onItsWay"):
+            told = ("REFUSED", "REREAD" if about.get("cameBack") else "RAISE_ATTEMPT")
+        assert (self.outcome, self.action) == told, f"decision of {method}: {self}"
         if not self.final:
             passes = rule.course != "REFUSED"
             assert passes == (self.retry_after_ms > 0), f"retry_after_ms of {method}: {self}"
