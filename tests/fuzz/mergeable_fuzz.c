@@ -239,6 +239,7 @@ static void write_seed(struct merge_replica *replica, enum merge_policy policy)
     CHECK(merge_write(replica, NOW_MS, &write, &written, &refusal) == ERR_OK);
     edit.remove = true;
     edit.path = SLICE_LITERAL("b");
+    write.op = 6;
     CHECK(merge_write(replica, NOW_MS + 1, &write, &written, &refusal) == ERR_OK);
     merge_key_unref(key);
 }

@@ -56,8 +56,7 @@ static const struct rep_peer *rows_source(const struct rep *rep)
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         const struct rep_peer *peer = &rep->peers[i];
 
-        if (peer->sealed && !peer->given_up && !peer->quarantined &&
-            peer->sealed_commit_index > rep->commit_index &&
+        if (peer->sealed && !peer->quarantined && peer->sealed_commit_index > rep->commit_index &&
             (best == NULL || peer->sealed_commit_index > best->sealed_commit_index))
             best = peer;
     }
