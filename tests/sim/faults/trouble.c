@@ -138,7 +138,7 @@ static void fill_disk(struct sim *sim)
         node->stalled_until_ms = node->full_until_ms;
 }
 
-/* Two would be a majority whose clocks are wrong: then that is what time it is. */
+/* Two would be a majority whose clocks are wrong, as is one alone: then that is what time it is. */
 static bool other_is_far(const struct sim *sim, const struct sim_node *node)
 {
     for (uint32_t i = 0; i < sim->node_count; i++) {
@@ -155,7 +155,7 @@ static void skew_clock(struct sim *sim)
 
     sim->counts.clock_skews++;
     node->skew_ms = (int64_t)sim_between(sim, 0, (uint64_t)(2 * span)) - span;
-    if (node->skew_ms > CLOCK_FAR_MS && !other_is_far(sim, node)) {
+    if (node->skew_ms > CLOCK_FAR_MS && sim->node_count > 1 && !other_is_far(sim, node)) {
         node->skew_ms *= CLOCK_FAR_TIMES;
         sim->counts.clocks_far++;
     }
@@ -536,9 +536,11 @@ void trouble_heal(struct sim *sim)
         sim->nodes[i].skew_ms = sim->nodes[i].skew_ms > 0 ? 100 : -100;
     }
     /* In some runs one disk stays full: the others carry on, and get its shards. Not where nodes
-     * are replaced, or replicas repaired: it may be the only one that could take a replica. */
+     * are replaced, or replicas repaired or rebuilt: it may be the only one that could take a
+     * replica. */
     if (sim->node_count >= 3 && sim->members_ms == 0 && sim->counts.bits_flipped == 0 &&
-        sim_chance(sim, 250) && !sim_without(sim, WITHOUT_fulls)) {
+        sim->counts.rebuilds_asked == 0 && sim_chance(sim, 250) &&
+        !sim_without(sim, WITHOUT_fulls)) {
         struct sim_node *node = any_node(sim);
         node->filled = true;
         node->full_until_ms = UINT64_MAX;
