@@ -382,6 +382,31 @@ static void a_replica_that_differs_again_is_not_rebuilt_twice(void **state)
     world_free(world);
 }
 
+/* It was to be whole, and no more: that it is wrong is for an operator to see. */
+static void a_damaged_replica_that_comes_back_wrong_is_not_rebuilt_again(void **state)
+{
+    struct world *world = world_new();
+    struct shard_wish wish;
+
+    (void)state;
+    world_start(world);
+    world_run(world, WAIT);
+    world_node_damaged(world, 3, 1, 5);
+    world_run(world, WAIT);
+    assert_false(names(world, 5, 3));
+    world->learner_lag = UINT64_MAX;
+    world_node_damaged(world, 3, 1, UINT32_MAX);
+    world_run(world, 1000);
+    assert_int_equal(world_shard(world, 5).learner, 3);
+    world_node_quarantined(world, 3, 1, 5);
+    world->learner_lag = 0;
+    world_run(world, 4 * WAIT);
+    assert_true(names(world, 5, 3));
+    assert_false(world_shard_wish(world, 5, &wish));
+    assert_int_equal(world_stats(world).repairs_begun, 1);
+    world_free(world);
+}
+
 /* Rows come from a majority of right ones: of three, both others. */
 static void a_quarantined_replica_stays_while_another_one_is_quarantined(void **state)
 {
@@ -435,6 +460,7 @@ int main(void)
         cmocka_unit_test(a_removed_node_is_not_brought_back),
         cmocka_unit_test(a_quarantined_replica_leaves_only_when_it_is_asked_for),
         cmocka_unit_test(a_replica_that_differs_again_is_not_rebuilt_twice),
+        cmocka_unit_test(a_damaged_replica_that_comes_back_wrong_is_not_rebuilt_again),
         cmocka_unit_test(a_quarantined_replica_stays_while_another_one_is_quarantined),
         cmocka_unit_test(one_that_has_not_dropped_what_it_had_does_not_come_by_any_other_way),
     };
