@@ -200,11 +200,15 @@ static bool may_come_back(struct coord *coord, uint32_t number, uint64_t replica
            !node_is_full(coord, node) && !node_is_leaving(coord, replica_id);
 }
 
+/* A leave that is given up: the joint record, and the one that goes back. To leave and to come back
+ * takes twice as many. */
+#define CONFIGS_OF_AN_ABORT 2u
+
 /* It came back since it was wished: whatever it is now, it is not rebuilt for ever. */
 static bool came_back(const struct shard *shard)
 {
     return shard->wish.config != 0 && shard->record.phase == SHARD_STABLE &&
-           shard->record.config > shard->wish.config;
+           shard->record.config > shard->wish.config + CONFIGS_OF_AN_ABORT;
 }
 
 /* Of a member. A damaged replica is only to be whole: if it then turns out to be wrong, that is for
@@ -231,7 +235,8 @@ void repair_over(struct coord *coord, uint32_t number)
     const struct shard *shard = &coord->shards[number];
     uint64_t replica = shard->wish.repair;
     bool done = replica_is_among(shard->record.members, shard->record.member_count, replica) &&
-                replica_may_own(coord, number, replica);
+                (shard->wish.config == 0 ? replica_is_whole(coord, number, replica)
+                                         : replica_may_own(coord, number, replica));
 
     coord->stats.repairs_done += done;
     coord->stats.repairs_given_up += !done;

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "idl/method.h"
 #include "node/core/codec/text_rule.h"
 #include "node/core/delivery/channel_settle.h"
 #include "node/core/handler/outcome_row.h"
@@ -86,11 +87,15 @@ static err posted_fate(struct apply_context *context, const Holdfast__V1__Ledger
         return ERR_NEED;
     if (e != ERR_OK)
         return e;
+    *ret_came_back = back_by > 0;
+    if (*ret_came_back)
+        return ERR_OK;
     if (found == STATE_PRESENT && row.state == OUTCOME_ROW_UNREADABLE)
         return apply_damaged(context, context->player->entity, OUTCOME_DAMAGE);
-    bool refused = found == STATE_PRESENT &&
+    /* One that was made again after damage tells nothing of what it had been. */
+    bool refused = found == STATE_PRESENT && row.method == METHOD_POST_RESERVATION &&
                    (row.state == OUTCOME_ROW_REFUSED || row.state == OUTCOME_ROW_ABORTED);
-    *ret_came_back = back_by > 0 || (refused && !id.is_key);
+    *ret_came_back = refused && !id.is_key;
     *ret_on_its_way = !*ret_came_back && found == STATE_PRESENT && row.state == OUTCOME_ROW_PENDING;
     return ERR_OK;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "holdfast/v1/ledger.pb-c.h"
 #include "idl/error_code.h"
 #include "router/core/authority_walk.h"
 #include "router/core/refusal.h"
@@ -63,6 +64,24 @@ static err check_system(const struct walk *walk, struct slice authority, struct 
                 wanted);
 }
 
+/* What a reservation holds may be sent to anyone: that is for those who settle auctions and trades,
+ * not for each system that may give something. */
+static err check_post(const struct walk *walk, const struct authority_place *place,
+                      struct slice scope)
+{
+    const ProtobufCMessageDescriptor *type = place->within->message->descriptor;
+
+    if (type != &holdfast__v1__post_reservation_request__descriptor ||
+        (scope_find(scope) & (SCOPE_MATCH | SCOPE_ADMIN)) != 0)
+        return ERR_OK;
+    refusal_make_field(walk->arena, walk->detail,
+                       &(struct refusal_field){ "authority", "system:match or system:admin",
+                                                slice_from_text(*place->text) },
+                       "this system posts no reservation");
+    walk->detail->code = CODE(PERMISSION_DENIED);
+    return ERR_PERMISSION;
+}
+
 static err visit(void *user, const struct authority_place *place)
 {
     const struct walk *walk = user;
@@ -74,6 +93,8 @@ static err visit(void *user, const struct authority_place *place)
     switch (authority_text_read(authority, &rest)) {
     case AUTHORITY_TEXT_SYSTEM:
         e = check_system(walk, authority, rest);
+        if (e == ERR_OK)
+            e = check_post(walk, place, rest);
         break;
     case AUTHORITY_TEXT_SESSION:
         if ((walk->scopes & SCOPE_GAME) == 0)

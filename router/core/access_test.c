@@ -57,6 +57,33 @@ static void a_system_authority_wants_the_scope_of_its_name(void **state)
     arena_deinit(&asked.arena);
 }
 
+static void only_who_settles_trades_posts_for_the_system(void **state)
+{
+    static char mail[] = "system:mail", match[] = "system:match";
+    Holdfast__V1__PostReservationRequest post;
+    Holdfast__V1__VoidReservationRequest give_back;
+    struct asked asked;
+    (void)state;
+
+    asked_init(&asked);
+    holdfast__v1__post_reservation_request__init(&post);
+    holdfast__v1__void_reservation_request__init(&give_back);
+    post.authority = mail;
+    assert_int_equal(ask(&asked, &post.base, SCOPE_MAIL), ERR_PERMISSION);
+    assert_string_equal(asked.detail.field, "authority");
+    assert_string_equal(asked.detail.limit, "system:match or system:admin");
+    post.authority = payments;
+    assert_int_equal(ask(&asked, &post.base, SCOPE_PAYMENTS | SCOPE_GAME), ERR_PERMISSION);
+    post.authority = match;
+    assert_int_equal(ask(&asked, &post.base, SCOPE_MATCH), ERR_OK);
+    assert_int_equal(ask(&asked, &post.base, SCOPE_MAIL), ERR_PERMISSION);
+    post.authority = admin;
+    assert_int_equal(ask(&asked, &post.base, SCOPE_ADMIN), ERR_OK);
+    give_back.authority = mail;
+    assert_int_equal(ask(&asked, &give_back.base, SCOPE_MAIL), ERR_OK);
+    arena_deinit(&asked.arena);
+}
+
 static void a_scope_that_does_not_exist_is_nobodys(void **state)
 {
     Holdfast__V1__GrantRequest grant;
@@ -320,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_system_authority_wants_the_scope_of_its_name),
+        cmocka_unit_test(only_who_settles_trades_posts_for_the_system),
         cmocka_unit_test(a_scope_that_does_not_exist_is_nobodys),
         cmocka_unit_test(players_are_written_by_game_servers),
         cmocka_unit_test(parts_of_batches_and_other_participants_are_asked_too),

@@ -626,7 +626,7 @@ static void put_body(struct http_exchange *exchange, const struct http_answer *a
     struct buf *out = target_of(exchange);
     size_t before = out->size;
 
-    if (answer->given == NULL || answer->body.size < HTTP_GIVEN_BYTES_MIN) {
+    if (!http_out_takes(answer)) {
         buf_append(out, answer->body.data, answer->body.size);
         count_added(exchange, out, before);
     } else if (exchange->conn->first == exchange) {

@@ -8,6 +8,7 @@
 #include "runtime/http/http_budget.h"
 #include "runtime/http/http_conn.h"
 #include "runtime/http/http_life.h"
+#include "runtime/http/http_out.h"
 #include "runtime/http/http_turn.h"
 #include "runtime/http/http_waiting.h"
 
@@ -617,7 +618,7 @@ static void keep_trailers(struct http_exchange *exchange, const struct http_fiel
 static void keep_body(struct http_exchange *exchange, const struct http_answer *answer)
 {
     http_waiting_grew(exchange->conn, answer->body.size);
-    if (answer->given != NULL && answer->body.size >= HTTP_GIVEN_BYTES_MIN) {
+    if (http_out_takes(answer)) {
         buf_deinit(&exchange->out);
         exchange->out = *answer->given;
         *answer->given = (struct buf){ 0 };

@@ -23,6 +23,12 @@ static struct http_piece *add_piece(struct http_conn *conn)
     return piece;
 }
 
+bool http_out_takes(const struct http_answer *answer)
+{
+    return answer->given != NULL && answer->body.size >= HTTP_GIVEN_BYTES_MIN &&
+           answer->given->capacity / 2 <= answer->body.size;
+}
+
 struct buf *http_out_end(struct http_conn *conn)
 {
     if (conn->last_piece == NULL)

@@ -7,6 +7,8 @@
 
 #include "runtime/http/http_state.h"
 
+/* Whether its body is taken over: it is large, and not much smaller than its buffer. */
+bool http_out_takes(const struct http_answer *answer);
 /* Where the next bytes are appended. */
 struct buf *http_out_end(struct http_conn *conn);
 /* Appends `bytes`. Large ones are taken over, which leaves the buffer empty. */

@@ -102,6 +102,8 @@ static err refund_as_mail(struct settlement *s)
 
     mail->returned = true;
     mail->expires_at_ms = 0;
+    if (s->context.version >= CAME_BACK_APPLY_VERSION && s->row->credit->to_player_id[0] != 0)
+        mail->from_player_id = s->row->credit->to_player_id; /* As of mail that was refused. */
     post_note_back(s, 0);
     return mailbox_put(&s->context, s->op.entity, mail, s->place, UINT32_MAX);
 }
@@ -124,7 +126,8 @@ static err player_follow(struct settlement *s, bool applied)
     goods_forget_sent(&player, mail);
     if (!applied) {
         player.version++;
-        goods_refund(&s->context, mail, 1, (const char *const *)&s->row->credit->to_player_id);
+        goods_refund(&s->context, mail, s->row->credit->to_player_id[0] != 0,
+                     (const char *const *)&s->row->credit->to_player_id);
         post_note_back(s, player.ledger_seq);
     }
     buf_clear(s->context.scratch);
@@ -195,14 +198,14 @@ static err outcome_settle(struct settlement *s, bool applied)
         outcome_row_find(s->context.state, s->op.entity, &s->op.id, s->context.need, &row);
     if (found == STATE_MISSING)
         return ERR_NEED;
+    if (!applied && s->row->method == METHOD_POST_RESERVATION &&
+        s->context.version >= CAME_BACK_APPLY_VERSION)
+        s->posted = posted_of(s);
     /* Not pruned while it is PENDING; so it is damaged, and the answer says that. */
     if (found == STATE_ABSENT || row.state != OUTCOME_ROW_PENDING) {
         damage_note(s->context.damage, s->op.entity, OUTCOME_DAMAGE);
         return ERR_OK;
     }
-    if (!applied && row.method == METHOD_POST_RESERVATION &&
-        s->context.version >= CAME_BACK_APPLY_VERSION)
-        s->posted = posted_of(s);
     struct slice body = applied ? channel_answer_body(s->context.arena, s->row, s->result->mail_id)
                                 : refused_body(s);
     s->told = true;

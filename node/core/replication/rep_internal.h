@@ -210,8 +210,9 @@ bool rep_is_empty_tombstone(const struct rep *rep);
 /* It owns the shard, or is about to. */
 bool rep_leads(const struct rep *rep);
 struct rep_peer *rep_peer_find(const struct rep *rep, uint64_t replica);
-/* Whether those for whom `may` says yes could be a quorum; a peer whose word does not count is
- * asked about, too. */
+/* Whether those for whom `may` says yes could have made a commit, a peer whose word does not count
+ * included. Of a joint record the old members alone are asked: what was committed before it needed
+ * no others. */
 bool rep_may_be_quorum(const struct rep *rep, bool self_may,
                        bool (*may)(const struct rep *rep, const struct rep_peer *peer));
 /* Majority, or both majorities, of those for whom `holds` says yes; self included. */

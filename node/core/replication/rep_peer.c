@@ -56,32 +56,45 @@ void rep_peers_check(const struct rep *rep)
     }
 }
 
-static bool quorum_of(const struct rep *rep, bool self_holds, bool all,
-                      bool (*holds)(const struct rep *rep, const struct rep_peer *peer))
+static bool is_set(uint32_t acks, uint32_t place)
 {
-    uint32_t acks = 0;
-    uint32_t new_acks = 0;
+    return (acks >> place & 1u) != 0;
+}
 
+/* Those for whom `holds` says yes, by place among the members, and among the new ones. */
+static void count_votes(const struct rep *rep, bool self_holds, bool all,
+                        bool (*holds)(const struct rep *rep, const struct rep_peer *peer),
+                        uint32_t ret_acks[2])
+{
+    ret_acks[0] = ret_acks[1] = 0;
     if (self_holds)
-        count_vote(&rep->membership, rep->self, &acks, &new_acks);
+        count_vote(&rep->membership, rep->self, &ret_acks[0], &ret_acks[1]);
     for (uint32_t i = 0; i < rep->peer_count; i++) {
         const struct rep_peer *peer = &rep->peers[i];
         if ((all || peer->votes) && holds(rep, peer))
-            count_vote(&rep->membership, peer->replica, &acks, &new_acks);
+            count_vote(&rep->membership, peer->replica, &ret_acks[0], &ret_acks[1]);
     }
-    return membership_quorum(&rep->membership, acks, new_acks);
 }
 
 bool rep_quorum(const struct rep *rep, bool self_holds,
                 bool (*holds)(const struct rep *rep, const struct rep_peer *peer))
 {
-    return quorum_of(rep, self_holds, false, holds);
+    uint32_t acks[2];
+
+    count_votes(rep, self_holds, false, holds, acks);
+    return membership_quorum(&rep->membership, acks[0], acks[1]);
 }
 
 bool rep_may_be_quorum(const struct rep *rep, bool self_may,
                        bool (*may)(const struct rep *rep, const struct rep_peer *peer))
 {
-    return quorum_of(rep, self_may, true, may);
+    const struct membership *m = &rep->membership;
+    uint32_t acks[2], count = 0;
+
+    count_votes(rep, self_may, true, may, acks);
+    for (uint32_t i = 0; i < m->count; i++)
+        count += is_set(acks[0], i);
+    return count > m->count / 2;
 }
 
 /* Of a member that has not answered: as the last owner told under the same members, or else of the

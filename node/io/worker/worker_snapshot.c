@@ -54,7 +54,7 @@ static err store_rows(struct snapshot_job *job)
     /* Nothing is written then, see space.h. The sender takes a part for lost; a drop is asked for
      * again. */
     if (space_disk_full(job->worker->options.space))
-        return ERR_FULL;
+        return !job->store && db_stage_is_empty(db, job->shard) ? ERR_OK : ERR_FULL;
     err e = job->fresh ? db_stage_begin(db, job->shard) : ERR_OK;
     if (e != ERR_OK || !job->store)
         return e;
