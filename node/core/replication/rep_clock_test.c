@@ -155,6 +155,38 @@ static void what_may_be_committed_keeps_its_date_and_stops_nothing(void **state)
     end(sim);
 }
 
+/* What was committed before the joint record needed the old members alone: 1 and 2. Of the new ones
+ * a majority lacks it. */
+static void what_the_old_members_may_have_committed_stays_in_a_joint_phase(void **state)
+{
+    struct rep_sim *sim = begin(4);
+    struct membership m = rep_sim_members(2, 3);
+    (void)state;
+
+    m.new_count = 3;
+    for (uint32_t i = 0; i < 3; i++)
+        m.new_members[i] = 2 + i;
+    promote(sim, 1, 3);
+    rep_sim_cut(sim, 1, 3, true);
+    clocks(sim, DAY_MS, DAY_MS);
+    propose(sim, 1, 2);
+    while (commit_index(sim, 1) < 3)
+        rep_sim_run(sim, 1);
+    uint64_t ahead_ms = dated_ms(sim, 1, 3);
+    rep_sim_crash(sim, 1);
+    assert_true(commit_index(sim, 2) < 3); /* It does not know. */
+    rep_sim_cut(sim, 1, 3, false);
+    clocks(sim, 0, 0);
+    rep_sim_record(sim, 3, &m);
+    rep_sim_run(sim, 4000);
+    assert_int_equal(role(sim, 3), REP_OWNER);
+    assert_true(commit_index(sim, 3) > 3);
+    assert_true(dated_ms(sim, 3, 3) == ahead_ms);
+    rep_sim_restart(sim, 1);
+    rep_sim_run(sim, 1000);
+    end(sim);
+}
+
 /* 3 was away, and its clock is right: what the others committed is final, whatever its date. */
 static void what_is_committed_is_taken_whatever_its_date(void **state)
 {
@@ -210,6 +242,7 @@ int main(void)
         cmocka_unit_test(what_an_owner_alone_dated_ahead_goes_with_it),
         cmocka_unit_test(an_owner_named_again_drops_what_it_had_dated_ahead),
         cmocka_unit_test(what_may_be_committed_keeps_its_date_and_stops_nothing),
+        cmocka_unit_test(what_the_old_members_may_have_committed_stays_in_a_joint_phase),
         cmocka_unit_test(what_is_committed_is_taken_whatever_its_date),
         cmocka_unit_test(a_start_moves_no_time),
     };
