@@ -6,6 +6,7 @@
 
 #include "node/io/worker/spans.h"
 #include "node/io/worker/worker.h"
+#include "runtime/base/log_gate.h"
 #include "runtime/base/check.h"
 #include "runtime/loop/mailbox.h"
 #include "runtime/trace/slow_gate.h"
@@ -59,6 +60,7 @@ struct slot {
     struct db_view *view;     /* That a snapshot is read from. While a page is read: the job's. */
     struct buf snapshot_meta;
     uint32_t loads_open, writes_open, snapshot_jobs; /* On their way. */
+    struct log_gate diverged; /* Of the line that says so: it is found again and again. */
     struct backup backup;
 };
 

@@ -105,9 +105,12 @@ static void carry_out(struct worker *worker, uint32_t shard)
     }
     if (out->rep.too_new)
         worker_too_new(worker, shard);
-    if (out->rep.diverged)
+    uint64_t more = 0;
+    if (out->rep.diverged &&
+        log_gate_pass(&worker->slots[shard].diverged, loop_now_ms(worker->options.loop), &more))
         log_event(worker->options.log, LOG_ERROR, "shard.diverged", LOG_N("shard", shard),
-                  LOG_N("applied", shard_applied_index(worker->slots[shard].shard)));
+                  LOG_N("applied", shard_applied_index(worker->slots[shard].shard)),
+                  LOG_N("more", more));
     if (out->rep.rows_wanting)
         log_event(worker->options.log, LOG_ERROR, "shard.rows_wanting", LOG_N("shard", shard),
                   LOG_N("applied", shard_applied_index(worker->slots[shard].shard)));
