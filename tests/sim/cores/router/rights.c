@@ -28,6 +28,7 @@ struct note {
     bool has_player;
     const char *plain; /* Of a session's token that is its player's; NULL: it is not. */
     bool is_token, has_mac;
+    bool posts; /* What a reservation holds: two systems may. */
 };
 
 struct message {
@@ -200,6 +201,7 @@ static void fill(struct message *m, ProtobufCMessage *message, uint32_t depth)
         struct note *note = &m->notes[m->count++];
         *note = (struct note){ .text = (char **)(void *)(base + field->offset) };
         note->has_player = beside_it != NULL;
+        note->posts = message->descriptor == &holdfast__v1__post_reservation_request__descriptor;
         if (beside_it != NULL)
             memcpy(&player, base + beside_it->offset, sizeof player);
         authority_make(m, note, player != NULL ? player : "");
@@ -213,7 +215,8 @@ static bool is_denied(const struct note *note, uint32_t scopes)
 {
     switch (note->says) {
     case SAYS_SCOPE:
-        return (scopes & note->scope) == 0;
+        return (scopes & note->scope) == 0 ||
+               (note->posts && (note->scope & (SCOPE_MATCH | SCOPE_ADMIN)) == 0);
     case SAYS_SESSION:
         return (scopes & SCOPE_GAME) == 0;
     case SAYS_UNHELD:
