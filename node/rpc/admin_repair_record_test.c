@@ -221,6 +221,10 @@ static void a_record_of_no_known_operation_is_given_up_as_it_is(void **state)
     assert_int_equal(records_channel(w, 0, 0, "")->outgoing->watermark, 2);
 }
 
+#define TEN        "0123456789"
+#define EIGHTY     TEN TEN TEN TEN TEN TEN TEN TEN
+#define LONG_OP_ID "claim:" EIGHTY EIGHTY
+
 static void returned_mail_is_stated(void **state)
 {
     struct record_world *w = *state;
@@ -251,6 +255,11 @@ static void returned_mail_is_stated(void **state)
     assert_null(fixture_mutate(records_on(w, 1), METHOD_REPAIR_ROW, &request.base));
     records_refused(w, 1, "record.to_player_id");
     request.record->to_player_id = w->ann;
+    char *op_id = request.record->op_id;
+    request.record->op_id = (char *)LONG_OP_ID; /* No replica could read the row. */
+    assert_null(fixture_mutate(records_on(w, 1), METHOD_REPAIR_ROW, &request.base));
+    records_refused(w, 1, "record.op_id");
+    request.record->op_id = op_id;
     assert_null(fixture_mutate(records_on(w, 1), METHOD_REPAIR_ROW, &request.base));
     records_refused(w, 1, "record.currencies");
     Holdfast__V1__Item orb = HOLDFAST__V1__ITEM__INIT;

@@ -317,6 +317,11 @@ static err make_returned(struct step *step)
         return refuse_step(step, "record.player_id", "the player whose mailbox it left", "");
     if (player_id_check(slice_from_text(stated->to_player_id)) != ERR_OK)
         return refuse_step(step, "record.to_player_id", "the player who sent that mail", "");
+    /* A longer one would be a row that no replica can read. */
+    if (step->context->version >= COUNTERPART_APPLY_VERSION &&
+        strlen(stated->op_id) > OP_ID_BYTES_MAX)
+        return refuse_step(step, "record.op_id", "at most 160 bytes",
+                           text_shorten(step->context->arena, slice_from_text(stated->op_id)));
     err e = goods_stated(step, stated->player_id, &mail);
     if (e != ERR_OK)
         return e;
